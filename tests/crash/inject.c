@@ -22,10 +22,11 @@
  * This is a machine with other work to do, and 100 ms are 100 ms: a point with
  * a finding is tried up to twice more, and counts if it never goes well.  What
  * is really wrong is wrong each time.  A run that does not come by its point is
- * made again as it was recorded: late for its sleeps, if it was (late_sleep.c),
- * and else, or if that is no help, step by step.  Where clock ticks are in play
- * it may need a few, and without `full` not all points are worth that: the
- * first few that were passed by are, and the others are counted as ended early.
+ * made again as it was recorded: it waits for a tick of the clock at one of the
+ * two points before, or is late for its sleeps, if it was (late_sleep.c).  If
+ * that is no help, with `looks`, it is stepped.  Not all points are worth that:
+ * the first few that are passed by all the same are, and the others are counted
+ * as ended early.
  */
 #include <stdio.h>
 #include <string.h>
@@ -51,12 +52,20 @@ enum outcome { CLEAN, FINDING, PASSED_BY };
 /* The first of two crashes. */
 struct first_crash {
 	const struct point *at;
-	enum pace pace;	/* at which it was reached */
+	struct approach how;
+};
+
+/* The point tr->at[i].  Of those before it in the first recording, the last two
+ * that were reached at full speed; 0: the beginning. */
+struct target {
+	const struct trace *tr;
+	size_t i;
+	size_t reached[2];
 };
 
 /* `at` is the second crash when there is a first. */
 typedef enum outcome attempt_fn(struct trial *p, const struct scenario *sc,
-    const struct point *at, enum pace pace,
+    const struct point *at, struct approach how,
     const struct first_crash *first);
 
 static void
@@ -90,15 +99,15 @@ verdict(struct trial *p)
 
 static enum outcome
 attempt_kill(struct trial *p, const struct scenario *sc, const struct point *at,
-    enum pace pace, const struct first_crash *first)
+    struct approach how, const struct first_crash *first)
 {
-	pid_t pid = setup_trial(p, sc, MODE_KILL, pace, NULL);
+	pid_t pid = setup_trial(p, sc, MODE_KILL, how.pace, NULL);
 	enum trace_end end;
 
 	(void)first;
 	if (pid < 0)
 		return verdict(p);
-	end = trace_run_to(p, pid, at, pace);
+	end = trace_run_to(p, pid, at, how);
 	if (end == TRACE_EARLY) {
 		trial_sweep(p);
 		return PASSED_BY;
@@ -112,15 +121,15 @@ attempt_kill(struct trial *p, const struct scenario *sc, const struct point *at,
 
 static enum outcome
 attempt_stop(struct trial *p, const struct scenario *sc, const struct point *at,
-    enum pace pace, const struct first_crash *first)
+    struct approach how, const struct first_crash *first)
 {
-	pid_t server, pid = setup_trial(p, sc, MODE_STOP, pace, &server);
+	pid_t server, pid = setup_trial(p, sc, MODE_STOP, how.pace, &server);
 	enum trace_end end;
 
 	(void)first;
 	if (pid < 0)
 		return verdict(p);
-	end = trace_run_to(p, pid, at, pace);
+	end = trace_run_to(p, pid, at, how);
 	if (end == TRACE_EARLY) {
 		trial_sweep(p);
 		return PASSED_BY;
@@ -143,21 +152,22 @@ attempt_stop(struct trial *p, const struct scenario *sc, const struct point *at,
 
 static enum outcome
 attempt_double(struct trial *p, const struct scenario *sc,
-    const struct point *at, enum pace pace,
+    const struct point *at, struct approach how,
     const struct first_crash *first)
 {
-	pid_t pid = setup_trial(p, sc, MODE_DOUBLE, first->pace, NULL);
+	pid_t pid = setup_trial(p, sc, MODE_DOUBLE, first->how.pace,
+	    NULL);
 	enum trace_end end;
 
 	if (pid < 0)
 		return verdict(p);
-	end = trace_run_to(p, pid, first->at, first->pace);
+	end = trace_run_to(p, pid, first->at, first->how);
 	if (end == TRACE_AT) {
 		trial_kill(pid);
 		pid = trace_start(p, NULL, sc->recover != NULL ? sc->recover :
 		    checker_recover, NULL);
 		if (pid > 0)
-			end = trace_run_to(p, pid, at, pace);
+			end = trace_run_to(p, pid, at, how);
 	}
 	if (pid > 0 && end == TRACE_EARLY) {
 		trial_sweep(p);
@@ -170,19 +180,55 @@ attempt_double(struct trial *p, const struct scenario *sc,
 	return verdict(p);
 }
 
-/* How often a point that was passed by is worth the slow way. */
+/* A point that was passed by is worth another way. */
+static bool
+is_worth_it(const struct inject_opts *o, const struct inject_tally *t)
+{
+	return o->full || t->early < STRAYS_MAX;
+}
+
+/* ... how often the slow one. */
 static int
 slow_tries(const struct inject_opts *o, const struct inject_tally *t)
 {
-	return o->full ? SLOW_TRIES : t->early < STRAYS_MAX;
+	if (o->full)
+		return SLOW_TRIES;
+	return o->looks && is_worth_it(o, t);
+}
+
+/* One try, at full speed or, if it does not come by, however it does. */
+static enum outcome
+attempt_somehow(struct trial *p, const struct scenario *sc,
+    const struct target *to, attempt_fn *attempt,
+    const struct first_crash *first, const struct inject_opts *o,
+    const struct inject_tally *t, struct approach *how)
+{
+	const struct point *at = &to->tr->at[to->i];
+	enum outcome out = attempt(p, sc, at, *how, first);
+	bool quick = how->pace == PACE_QUICK && is_worth_it(o, t);
+
+	for (int k = 0; out == PASSED_BY && quick && k < 2; k++) {
+		*how = trace_by_way(to->tr, to->reached[k], to->i);
+		out = attempt(p, sc, at, *how, first);
+	}
+	if (out == PASSED_BY && quick && late_sleep_any(at->late)) {
+		*how = (struct approach){ .pace = PACE_LATE };
+		out = attempt(p, sc, at, *how, first);
+	}
+	for (int i = 0; out == PASSED_BY && i < slow_tries(o, t); i++) {
+		*how = (struct approach){ .pace = PACE_SLOW };
+		out = attempt(p, sc, at, *how, first);
+	}
+	return out;
 }
 
 static void
-try_point(struct trial *p, const struct scenario *sc, const struct point *at,
+try_point(struct trial *p, const struct scenario *sc, struct target *to,
     attempt_fn *attempt, const struct first_crash *first,
     const struct inject_opts *o, struct inject_tally *t)
 {
-	enum pace pace = PACE_QUICK;
+	const struct point *at = &to->tr->at[to->i];
+	struct approach how = { .pace = PACE_QUICK };
 	enum outcome out = CLEAN;
 	char place[200], before[260] = "";
 	int tries;
@@ -193,22 +239,18 @@ try_point(struct trial *p, const struct scenario *sc, const struct point *at,
 		    sizeof(place)));
 
 	for (tries = 0; tries < TRIES; tries++) {
-		out = attempt(p, sc, at, pace, first);
-		if (out == PASSED_BY && pace == PACE_QUICK &&
-		    late_sleep_any(at->late) && slow_tries(o, t) > 0) {
-			pace = PACE_LATE;
-			out = attempt(p, sc, at, pace, first);
-		}
-		for (int i = 0; out == PASSED_BY && i < slow_tries(o, t); i++) {
-			pace = PACE_SLOW;
-			out = attempt(p, sc, at, pace, first);
-		}
+		out = attempt_somehow(p, sc, to, attempt, first, o, t, &how);
 		if (out != FINDING)
 			break;
 		if (!o->quiet)
 			diag_failed("%s %s#%u %s: try %d: %s", sc->name, before,
 			    at->index, trace_place(at, place, sizeof(place)),
 			    tries + 1, p->finding);
+	}
+	if (out == CLEAN && how.pace == PACE_QUICK &&
+	    to->i <= to->tr->instructions) {
+		to->reached[1] = to->reached[0];
+		to->reached[0] = to->i;
 	}
 	switch (out) {
 	case PASSED_BY:
@@ -237,6 +279,15 @@ chosen(const struct trace *tr, size_t i, uint32_t mask,
 		return true;
 	return mask == STOP_AT && i < tr->instructions &&
 	    i % (tr->instructions / STOP_SAMPLE + 1) == 0;
+}
+
+/* The next point; it may lie in another recording, or before the last one. */
+static void
+aim(struct target *to, size_t i)
+{
+	to->i = i;
+	if (i > to->tr->instructions || to->reached[0] > i)
+		memset(to->reached, 0, sizeof(to->reached));
 }
 
 static bool
@@ -271,6 +322,7 @@ drive(struct trial *p, const struct scenario *sc, enum trial_mode mode,
 {
 	unsigned told_max = o->first ? 1 : TOLD_MAX;
 	struct trace tr;
+	struct target to = { &tr, 0, { 0, 0 } };
 
 	if (!begin(p, sc, mode, o, &tr, t))
 		return false;
@@ -281,8 +333,9 @@ drive(struct trial *p, const struct scenario *sc, enum trial_mode mode,
 		if (!chosen(&tr, i, mask, o))
 			continue;
 		t->points++;
+		aim(&to, i);
 		if (t->failures < told_max || o->quiet)
-			try_point(p, sc, &tr.at[i], attempt, NULL, o, t);
+			try_point(p, sc, &to, attempt, NULL, o, t);
 	}
 	if (t->failures >= told_max && !o->quiet)
 		diag_failed("%s: %u points failed, the rest was not tried",
@@ -310,12 +363,13 @@ static bool
 record_recovery(struct trial *p, const struct scenario *sc,
     const struct first_crash *first, struct trace *tr)
 {
-	pid_t pid = setup_trial(p, sc, MODE_DOUBLE, first->pace, NULL);
+	pid_t pid = setup_trial(p, sc, MODE_DOUBLE, first->how.pace,
+	    NULL);
 	bool good = false;
 
 	memset(tr, 0, sizeof(*tr));
 	if (pid > 0 && trace_run_to(p, pid, first->at,
-	    first->pace) == TRACE_AT) {
+	    first->how) == TRACE_AT) {
 		trial_kill(pid);
 		pid = trace_start(p, NULL, sc->recover != NULL ? sc->recover :
 		    checker_recover, NULL);
@@ -351,13 +405,14 @@ double_at(struct trial *p, const struct scenario *sc, const struct point *at,
 {
 	struct inject_opts all = { .at = -1, .full = o->full,
 	    .looks = o->looks };
-	struct first_crash first = { at, PACE_QUICK };
+	struct first_crash first = { at, { .pace = PACE_QUICK } };
 	struct trace tr;
+	struct target to = { &tr, 0, { 0, 0 } };
 	unsigned stride, k = turn;
 
 	for (int i = 0; !record_recovery(p, sc, &first, &tr) &&
 	    !atomic_load(&p->blamed) && i <= SLOW_TRIES; i++)
-		first.pace = i == 0 ? PACE_LATE : PACE_SLOW;
+		first.how.pace = i == 0 ? PACE_LATE : PACE_SLOW;
 	if (tr.n == 0) {
 		t->points++;
 		if (atomic_load(&p->blamed)) {
@@ -376,9 +431,9 @@ double_at(struct trial *p, const struct scenario *sc, const struct point *at,
 		if (!chosen(&tr, i, KILL_AT, &all) || k++ % stride != 0)
 			continue;
 		t->points++;
+		aim(&to, i);
 		if (t->failures < TOLD_MAX || o->quiet)
-			try_point(p, sc, &tr.at[i], attempt_double, &first, o,
-			    t);
+			try_point(p, sc, &to, attempt_double, &first, o, t);
 	}
 	trace_free(&tr);
 }

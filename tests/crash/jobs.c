@@ -60,17 +60,22 @@ jobs_run(struct work *w, int jobs, job_fn *fn)
 {
 	struct board *b = mmap(NULL, sizeof(*b), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int left = jobs;
+	int left = jobs, status, how = 0;
 
 	if (b == MAP_FAILED)
 		bail_out("no shared memory: %s", strerror(errno));
 	for (int i = 0; i < jobs; i++)
 		start(w, b, fn);
 	for (int i = 0; i < w->n; i++) {
-		while (left > 0 && !flag_wait(&b->done[i], 1, LOOK_MS))
-			left -= waitpid(-1, NULL, WNOHANG) > 0;
+		while (left > 0 && !flag_wait(&b->done[i], 1, LOOK_MS)) {
+			if (waitpid(-1, &status, WNOHANG) <= 0)
+				continue;
+			left--;
+			how = status != 0 ? status : how;
+		}
 		if (flag_get(&b->done[i]) == 0)
-			fail("%s: its worker has died", w->some[i]->name);
+			fail("%s: its worker has died (status 0x%x)",
+			    w->some[i]->name, how);
 		else
 			ok(b->good[i], "%s", b->line[i]);
 	}

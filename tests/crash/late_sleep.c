@@ -32,6 +32,7 @@
 #include <sys/user.h>
 #include <time.h>
 #include "crash/late_sleep.h"
+#include "crash/tracee.h"
 #include "crash/trial.h"
 #include "tap.h"
 
@@ -95,7 +96,7 @@ late_sleep_note(struct late_sleep *l, pid_t pid, bool on_time)
 	int64_t until, now;
 
 	(void)ptrace(PTRACE_GETREGS, pid, NULL, &r);
-	if (!is_sleep(pid, r.rax, &r, &until))
+	if (!is_sleep(pid, tracee_at_call() ? r.orig_rax : r.rax, &r, &until))
 		return;
 	now = trial_now_ns();
 	if (on_time && until <= now + STEP_NS &&

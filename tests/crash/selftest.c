@@ -247,7 +247,8 @@ stops_where_it_says(struct trial *p)
 			pid_t pid = setup_trial(p, &counter, MODE_KILL,
 			    pace, NULL);
 
-			if (pid < 0 || trace_run_to(p, pid, &tr.at[i], pace) !=
+			if (pid < 0 || trace_run_to(p, pid, &tr.at[i],
+			    (struct approach){ .pace = pace }) !=
 			    TRACE_AT || toy_of(p)->n != changes)
 				wrong++;
 			trial_sweep(p);

@@ -88,7 +88,8 @@ come_by(struct trial *p, const struct trace *tr, enum pace pace)
 			continue;
 		changes++;
 		pid = setup_trial(p, &dozer, MODE_KILL, pace, NULL);
-		met += pid > 0 && trace_run_to(p, pid, &tr->at[i], pace) ==
+		met += pid > 0 && trace_run_to(p, pid, &tr->at[i],
+			    (struct approach){ .pace = pace }) ==
 		    TRACE_AT && toy_of(p)->n == (changes < DOZES ? changes :
 		    DOZES);
 		trial_sweep(p);

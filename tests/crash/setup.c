@@ -36,7 +36,7 @@ set_up(struct trial *p, const struct scenario *sc, enum trial_mode mode,
     enum pace pace)
 {
 	static const struct lh_open_opts usual = LH_OPEN_OPTS_INIT;
-	bool slow = pace != PACE_QUICK, stop = mode == MODE_STOP;
+	bool slow = pace >= PACE_LATE, stop = mode == MODE_STOP;
 	uint32_t n = 0, living = 0, need;
 
 	trial_clear(p);
@@ -122,7 +122,8 @@ enter_halfway(struct trial *p, const struct role *r, struct part *me)
 	const struct point *at = after_change(&middle_of(sc)->trace, r->nth);
 	pid_t pid = trace_start(p, sc->prepare, sc->act, NULL);
 	bool there = pid > 0 && at != NULL &&
-	    trace_run_to(p, pid, at, PACE_QUICK) == TRACE_AT;
+	    trace_run_to(p, pid, at, (struct approach){ .pace = PACE_QUICK }) ==
+	    TRACE_AT;
 
 	if (!there)
 		blame(p, "staging: nobody died half-way");
@@ -213,7 +214,10 @@ setup_record(struct trial *p, const struct scenario *sc, enum trial_mode mode,
 		good = pid > 0 && trace_record(p, pid, t) &&
 		    !atomic_load(&p->blamed);
 		trial_sweep(p);
-		if (good && t->states < sc->min_states &&
+		if (good && t->hides) {
+			trace_free(t);
+			i = -1;
+		} else if (good && t->states < sc->min_states &&
 		    patience < PATIENCE_MAX) {
 			trace_free(t);
 			patience++;

@@ -12,6 +12,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -71,8 +72,10 @@ section(const Elf64_Ehdr *eh, unsigned i)
 	return sh->sh_offset + sh->sh_size <= image_len ? sh : NULL;
 }
 
-static const char *
-own_symbol(uint64_t value, uint64_t *off)
+/* Calls fn for each function of the program until that returns false. */
+static void
+each_function(bool (*fn)(const Elf64_Sym *sym, const char *name, void *arg),
+    void *arg)
 {
 	const Elf64_Ehdr *eh = (const void *)image;
 
@@ -88,20 +91,68 @@ own_symbol(uint64_t value, uint64_t *off)
 		sym = (const void *)(image + sh->sh_offset);
 		for (size_t k = 0; k < sh->sh_size / sizeof(*sym); k++) {
 			if (ELF64_ST_TYPE(sym[k].st_info) != STT_FUNC ||
-			    value < sym[k].st_value ||
-			    value >= sym[k].st_value + sym[k].st_size ||
 			    sym[k].st_name >= names->sh_size)
 				continue;
-			*off = value - sym[k].st_value;
-			return image + names->sh_offset + sym[k].st_name;
+			if (!fn(&sym[k], image + names->sh_offset +
+			    sym[k].st_name, arg))
+				return;
 		}
 	}
-	return NULL;
+}
+
+struct named_place {
+	uint64_t value, off;
+	const char *name;
+};
+
+static bool
+is_around(const Elf64_Sym *sym, const char *name, void *arg)
+{
+	struct named_place *p = arg;
+
+	if (p->value < sym->st_value || p->value >= sym->st_value +
+	    sym->st_size)
+		return true;
+	p->off = p->value - sym->st_value;
+	p->name = name;
+	return false;
+}
+
+struct prefix_search {
+	const char *begin;
+	struct span *span;
+	size_t n, found;
+};
+
+static bool
+collect_prefixed(const Elf64_Sym *sym, const char *name, void *arg)
+{
+	struct prefix_search *s = arg;
+
+	if (strncmp(name, s->begin, strlen(s->begin)) != 0 ||
+	    s->found == s->n)
+		return true;
+	s->span[s->found++] = (struct span){ load_base + sym->st_value,
+	    load_base + sym->st_value + sym->st_size };
+	return true;
+}
+
+size_t
+symbol_find(const char *begin, struct span *span, size_t n)
+{
+	struct prefix_search s = { begin, span, n, 0 };
+
+	if (image == NULL)
+		load();
+	if (image != NULL)
+		each_function(collect_prefixed, &s);
+	return s.found;
 }
 
 void
 symbol_name(uint64_t address, char *buf, size_t size)
 {
+	struct named_place own = { 0 };
 	const char *name, *file;
 	uint64_t off;
 	Dl_info info;
@@ -109,10 +160,11 @@ symbol_name(uint64_t address, char *buf, size_t size)
 	if (image == NULL)
 		load();
 	if (image != NULL && address >= load_base && address < load_end) {
-		name = own_symbol(address - load_base, &off);
-		if (name != NULL) {
-			snprintf(buf, size, "%s+0x%llx", name,
-			    (unsigned long long)off);
+		own.value = address - load_base;
+		each_function(is_around, &own);
+		if (own.name != NULL) {
+			snprintf(buf, size, "%s+0x%llx", own.name,
+			    (unsigned long long)own.off);
 			return;
 		}
 	}

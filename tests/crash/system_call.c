@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include "crash/system_call.h"
+#include "crash/tracee.h"
 
 bool
 system_call_looks(pid_t pid)
@@ -22,7 +23,7 @@ system_call_looks(pid_t pid)
 
 	if (ptrace(PTRACE_GETREGS, pid, NULL, &r) != 0)
 		return false;
-	switch (r.rax) {
+	switch (tracee_at_call() ? r.orig_rax : r.rax) {
 	case SYS_stat:
 	case SYS_fstat:
 	case SYS_lstat:

@@ -15,19 +15,10 @@
  * since the kernel's state (locks on bytes, sleepers, names) is in no hash; all
  * but those that only look (system_call.c).
  *
- * Coming back to a point in another run: not by counting instructions, which
- * differ from run to run by a retry or a clock's second look, but by address,
- * depth of the stack, and how often that was met ("the third time at
- * lh_release+0x40").  A breakpoint (breakpoint.c) stops there at full speed, so
- * that spans of time are what they are in earnest.  When a run does not come by
- * at full speed, and the recorded one had come too late for a sleep, that is
- * the second try (late_sleep.c): still by breakpoints, and with a stop at each
- * system call.  Stepping slowly, as when
- * recording, is the last (a clock tick, say, had been met).
+ * Coming back to a point in another run: approach.c.
  *
- * Stepped over: the vDSO's clocks, which read until the kernel has not written
- * meanwhile.  It writes at each tick, and where steps take long there is no end
- * to that.
+ * The vDSO's clocks are stepped over, and functions of libraries, unless every
+ * instruction is wanted: step_over.c.
  *
  * While it is recorded, the process shares a processor with the director: they
  * take turns, and to wake somebody elsewhere takes longer than all that happens
@@ -38,7 +29,6 @@
  * all.
  */
 #include <errno.h>
-#include <link.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -49,6 +39,7 @@
 #include "crash/breakpoint.h"
 #include "crash/scenario.h"
 #include "crash/state_hash.h"
+#include "crash/step_over.h"
 #include "crash/system_call.h"
 #include "crash/tracee.h"
 #include "crash/symbol.h"
@@ -57,14 +48,10 @@
 
 #define INSTRUCTIONS_MAX 4000000u
 #define STAGING_MS 30000
+#define SYSCALL "\x0f\x05"	/* the instruction */
+#define SYSCALL_LEN 2
 
 static bool be_late;
-
-/* Code that is stepped over. */
-struct span {
-	uint64_t from, to;
-};
-static struct span vdso;
 
 void trace_begin_here(void);
 void trace_end_here(void);
@@ -81,8 +68,8 @@ trace_end_here(void)
 	__asm__ volatile("nop" ::: "memory");
 }
 
-static uint64_t
-end_rip(void)
+uint64_t
+trace_end_rip(void)
 {
 	return (uint64_t)(uintptr_t)trace_end_here;
 }
@@ -145,63 +132,6 @@ trace_start(struct trial *p, trial_fn *prepare, trial_fn *act, trial_fn *finish)
 	return pid;
 }
 
-static struct span
-code_of(const struct dl_phdr_info *info)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uint64_t from = info->dlpi_addr + ph->p_vaddr;
-
-		if (ph->p_type == PT_LOAD && (ph->p_flags & PF_X))
-			return (struct span){ from, from + ph->p_memsz };
-	}
-	return (struct span){ 0, 0 };
-}
-
-static int
-find_code(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	(void)size;
-	(void)arg;
-	if (strstr(info->dlpi_name, "vdso") != NULL)
-		vdso = code_of(info);
-	return 0;
-}
-
-static bool
-is_in(const struct span *s, uint64_t rip)
-{
-	return rip >= s->from && rip < s->to;
-}
-
-static bool
-is_stepped_over(uint64_t rip)
-{
-	static bool found;
-
-	if (!found)
-		(void)dl_iterate_phdr(find_code, NULL);
-	found = true;
-	return is_in(&vdso, rip);
-}
-
-/* At the first instruction of a call: run until it has returned. */
-static bool
-step_over(struct trial *p, pid_t pid, struct spot *at)
-{
-	uint64_t inside = at->rsp;
-	uint64_t back = (uint64_t)ptrace(PTRACE_PEEKDATA, pid, at->rsp, NULL);
-
-	if (!breakpoint_set(pid, back, 0))
-		return tracee_step(p, pid, at);
-	do {
-		if (!tracee_resume(p, pid, PTRACE_CONT) ||
-		    !tracee_spot(p, pid, at))
-			return false;
-	} while (at->rip != back || at->rsp <= inside);
-	return breakpoint_set(pid, 0, 0);
-}
-
 /* How often a place has been met. */
 #define COUNTS (1u << 16)
 static struct { uint64_t rip; uint32_t depth, n; } counts[COUNTS];
@@ -232,91 +162,129 @@ append(struct trace *t, struct point at)
 	return &t->at[t->n++];
 }
 
+/* What is being recorded. */
+struct recording {
+	struct trial *p;
+	pid_t pid;
+	struct trace *t;
+	struct state_hash sight;
+	uint64_t top, last;	/* of the stack; the hash */
+	uint32_t why;		/* the next point is worth a try */
+};
+
+/* Appends the point that it is at, and says whether the memory has changed. */
+static struct point *
+note(struct recording *r, uint64_t rip, uint64_t rsp)
+{
+	uint32_t depth = (uint32_t)(r->top - rsp);
+	struct point here = { rip, depth, count(rip, depth), (uint32_t)r->t->n,
+	    r->why, r->t->late };
+	uint64_t hash = state_hash_now(&r->sight);
+
+	/* (somebody else may change it before the first) */
+	if (hash != r->last && r->t->n > 0) {
+		here.why |= AT_CHANGE;
+		r->t->states++;
+		r->t->at[r->t->n - 1].why |= AT_VERGE;
+	}
+	r->last = hash;
+	r->why = 0;
+	return append(r->t, here);
+}
+
+/* It is at the entry to a system call, which `here` is before. */
+static void
+note_call(struct recording *r, struct point *here)
+{
+	bool looks = system_call_looks(r->pid);
+
+	here->why |= looks ? AT_LOOK : AT_ENTER;
+	r->why = looks ? AT_LOOK : AT_RETURN;
+	late_sleep_note(r->t->late, r->pid, !be_late);
+}
+
+/* Through a function of a library, from one system call to the next. */
+static bool
+record_library(struct recording *r, struct spot *at)
+{
+	uint64_t function = at->rip, inside = at->rsp;
+	uint64_t back = (uint64_t)ptrace(PTRACE_PEEKDATA, r->pid, inside, NULL);
+	bool changes = false;
+
+	do {
+		if (!breakpoint_set(r->pid, back, trace_end_rip()) ||
+		    !tracee_resume(r->p, r->pid, PTRACE_SYSCALL) ||
+		    !tracee_spot(r->p, r->pid, at))
+			return false;
+		changes = changes || state_hash_now(&r->sight) != r->last;
+		if (!tracee_at_call())
+			continue;
+		note_call(r, note(r, at->rip - SYSCALL_LEN, at->rsp));
+		/* its other threads do not wait for it at a breakpoint */
+		if (!breakpoint_set(r->pid, 0, 0) ||
+		    !tracee_resume(r->p, r->pid, PTRACE_SYSCALL) ||
+		    !tracee_spot(r->p, r->pid, at))
+			return false;
+		state_hash_find(r->p, &r->sight);
+		(void)note(r, at->rip, at->rsp);
+	} while (at->rip != trace_end_rip() &&
+	    (at->rip != back || at->rsp <= inside));
+	if (changes && step_over_never(function))
+		r->t->hides = true;
+	return breakpoint_set(r->pid, 0, 0);
+}
+
+/* On to the next instruction that is to be noted; it was at `from` before. */
+static bool
+record_next(struct recording *r, uint64_t from, struct spot *at)
+{
+	if (step_over_is_clock(at->rip))
+		return step_over_call(r->p, r->pid, at);
+	if (!be_late && !r->p->full && step_over_is_library(r->pid, from, at))
+		return record_library(r, at);
+	return tracee_step(r->p, r->pid, at);
+}
+
 static bool
 record(struct trial *p, pid_t pid, struct trace *t)
 {
+	struct recording r = { .p = p, .pid = pid, .t = t, .why = AT_BEGIN };
 	struct spot at;
-	uint64_t top, hash, last;
-	struct state_hash sight = { 0 };
-	uint32_t why = AT_BEGIN;
-	bool lived = true, looks;
+	uint64_t from = 0, here;
+	struct point *point;
+	bool lived = true;
 
 	t->late = late_sleep_make();
 	if (!tracee_spot(p, pid, &at))
 		return false;
-	top = at.rsp;
+	r.top = at.rsp;
 	memset(counts, 0, sizeof(counts));
-	state_hash_find(p, &sight);
-	hash = last = state_hash_now(&sight);
+	state_hash_find(p, &r.sight);
+	r.last = state_hash_now(&r.sight);
 	t->states = 1;
-	for (uint32_t i = 0;; i++) {
-		uint32_t depth = (uint32_t)(top - at.rsp);
-		struct point here = { at.rip, depth, count(at.rip, depth), i,
-		    why, t->late };
-
-		if (hash != last) {
-			here.why |= AT_CHANGE;
-			t->states++;
-			t->at[t->n - 1].why |= AT_VERGE;
-		}
-		last = hash;
-		if (at.rip == end_rip()) {
-			here.why |= AT_END;
-			(void)append(t, here);
-			t->instructions = i;
+	while (lived) {
+		point = note(&r, at.rip, at.rsp);
+		if (at.rip == trace_end_rip()) {
+			point->why |= AT_END;
+			t->instructions = point->index;
 			break;
 		}
-		why = 0;
-		/* syscall is 0f 05 */
-		if (memcmp((const void *)(uintptr_t)at.rip, "\x0f\x05", 2) ==
-		    0) {
-			looks = system_call_looks(pid);
-			here.why |= looks ? AT_LOOK : AT_ENTER;
-			why = looks ? AT_LOOK : AT_RETURN;
-			late_sleep_note(t->late, pid, !be_late);
-		}
-		(void)append(t, here);
-		if (i == INSTRUCTIONS_MAX) {
-			blame(p, "more than %u instructions", i);
+		if (point->index == INSTRUCTIONS_MAX) {
+			blame(p, "more than %u instructions", point->index);
 			lived = false;
 			break;
 		}
-		lived =
-		    is_stepped_over(at.rip) ? step_over(p, pid, &at)
-					    : tracee_step(p, pid, &at);
-		if (!lived)
-			break;
-		if (why == AT_RETURN)
-			state_hash_find(p, &sight);
-		hash = state_hash_now(&sight);
+		if (memcmp((const void *)(uintptr_t)at.rip, SYSCALL,
+		    SYSCALL_LEN) == 0)
+			note_call(&r, point);
+		here = at.rip;
+		lived = record_next(&r, from, &at);
+		from = here;
+		if (r.why == AT_RETURN)
+			state_hash_find(p, &r.sight);
 	}
-	state_hash_end(&sight);
+	state_hash_end(&r.sight);
 	return lived;
-}
-
-/* Both to the processor that this one is on; *before: where they could be. */
-static void
-share_cpu(pid_t pid, cpu_set_t *before)
-{
-	int cpu = sched_getcpu();
-	cpu_set_t one;
-
-	CPU_ZERO(before);
-	if (cpu < 0 || sched_getaffinity(0, sizeof(*before), before) != 0)
-		return;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	(void)sched_setaffinity(0, sizeof(one), &one);
-	(void)sched_setaffinity(pid, sizeof(one), &one);
-}
-
-static void
-part_cpu(pid_t pid, const cpu_set_t *before)
-{
-	if (CPU_COUNT(before) == 0)
-		return;
-	(void)sched_setaffinity(0, sizeof(*before), before);
-	(void)sched_setaffinity(pid, sizeof(*before), before);
 }
 
 /* True if that point, or one for a better reason, is in the first n of t. */
@@ -341,9 +309,9 @@ trace_record(struct trial *p, pid_t pid, struct trace *t)
 	size_t n = t->n;
 
 	tracee_watch(pid);
-	share_cpu(pid, &before);
+	tracee_share_cpu(pid, &before);
 	lived = record(p, pid, &now);
-	part_cpu(pid, &before);
+	tracee_part_cpu(pid, &before);
 	trial_watch(0);
 	if (n == 0) {
 		*t = now;
@@ -356,6 +324,7 @@ trace_record(struct trial *p, pid_t pid, struct trace *t)
 		*t = now;
 		return lived;
 	}
+	t->hides = t->hides || now.hides;
 	if (now.instructions / 2 > t->instructions) {
 		trace_free(&now);
 		return lived;
@@ -376,75 +345,6 @@ trace_free(struct trace *t)
 	free(t->at);
 	late_sleep_free(t->late);
 	memset(t, 0, sizeof(*t));
-}
-
-/* To the next breakpoint; what was a late sleep is one. */
-static bool
-run_late(struct trial *p, pid_t pid, const struct late_sleep *l, size_t *nth)
-{
-	bool inside = false;
-
-	while (tracee_resume(p, pid, PTRACE_SYSCALL)) {
-		if (!tracee_at_call())
-			return true;
-		inside = !inside;
-		if (inside)
-			late_sleep_hold(l, nth, pid);
-	}
-	return false;
-}
-
-static enum trace_end
-run_to(struct trial *p, pid_t pid, const struct point *point, enum pace pace)
-{
-	struct spot at;
-	uint64_t top;
-	uint32_t met = 0;
-	size_t nth = 0;
-	bool lived;
-
-	if (!tracee_spot(p, pid, &at))
-		return TRACE_DIED;
-	top = at.rsp;
-	if (pace == PACE_SLOW || (point->why & AT_BEGIN))
-		met = at.rip == point->rip;
-	while (met < point->occ) {
-		if (pace != PACE_SLOW) {
-			lived = (pace == PACE_LATE ?
-			    run_late(p, pid, point->late, &nth) :
-			    tracee_resume(p, pid, PTRACE_CONT)) &&
-			    tracee_spot(p, pid, &at);
-		} else if (is_stepped_over(at.rip)) {
-			lived = step_over(p, pid, &at);
-		} else {
-			lived = tracee_step(p, pid, &at);
-		}
-		if (!lived)
-			return TRACE_DIED;
-		if (atomic_load(&p->met))
-			return TRACE_EARLY;
-		if (at.rip == point->rip &&
-		    (uint32_t)(top - at.rsp) == point->depth)
-			met++;
-		if (at.rip == end_rip() && met < point->occ)
-			return TRACE_EARLY;
-	}
-	return TRACE_AT;
-}
-
-enum trace_end
-trace_run_to(struct trial *p, pid_t pid, const struct point *at, enum pace pace)
-{
-	enum trace_end end;
-
-	tracee_watch(pid);
-	if (pace != PACE_SLOW)
-		(void)breakpoint_set(pid, at->rip, at->rip == end_rip() ? 0 :
-		    end_rip());
-	end = run_to(p, pid, at, pace);
-	(void)breakpoint_set(pid, 0, 0);
-	trial_watch(0);
-	return end;
 }
 
 void

@@ -34,22 +34,34 @@ struct trace {
 	size_t n, room;		/* then what was new in later ones */
 	uint32_t instructions;	/* in the first recording */
 	uint32_t states;	/* distinct states in it, one after the other */
+	bool hides;		/* a change may be further on than it seems:
+				 * to be recorded again */
 	struct late_sleep *late;	/* of each recording */
 };
 
 /* How to go about an operation. */
 enum pace {
 	PACE_QUICK,		/* to its point at full speed */
+	PACE_TICK,		/* ... but the clock ticks on the way */
 	PACE_LATE,		/* ... but late at the same sleeps */
 	PACE_SLOW,		/* step by step */
 	PACE_RECORD		/* ... with a hash at each */
+};
+
+/* How to get to a point.  With PACE_TICK the process waits for the next tick
+ * of the clock at another point, `via` (NULL: the beginning).  The point has
+ * been met `met` times before that. */
+struct approach {
+	enum pace pace;
+	const struct point *via;
+	uint32_t met;
 };
 
 typedef void trial_fn(struct trial *p);
 
 enum trace_end {
 	TRACE_AT,		/* stopped at the point */
-	TRACE_EARLY,		/* the operation ended without coming by */
+	TRACE_EARLY,		/* the operation ended, and never met it */
 	TRACE_DIED		/* it did not survive; a finding says how */
 };
 
@@ -66,9 +78,15 @@ pid_t trace_start(struct trial *p, trial_fn *prepare, trial_fn *act,
 /* Step it to the end of act and write down what is seen on the way. */
 bool trace_record(struct trial *p, pid_t pid, struct trace *t);
 
+/* Where an operation ends. */
+uint64_t trace_end_rip(void);
+
 /* Run it on to a point, at any pace but the last. */
 enum trace_end trace_run_to(struct trial *p, pid_t pid, const struct point *at,
-    enum pace pace);
+    struct approach how);
+
+/* To t->at[i] by way of t->at[via], with a tick there. */
+struct approach trace_by_way(const struct trace *t, size_t via, size_t i);
 
 /* Let it run freely; it goes on where it was stopped. */
 void trace_let_go(pid_t pid);

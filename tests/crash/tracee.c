@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Holding the reins of another process: see tracee.h. */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/user.h>
@@ -151,4 +152,28 @@ tracee_step(struct trial *p, pid_t pid, struct spot *at)
 {
 	return tracee_resume(p, pid, PTRACE_SINGLESTEP) &&
 	    tracee_spot(p, pid, at);
+}
+
+void
+tracee_share_cpu(pid_t pid, cpu_set_t *before)
+{
+	int cpu = sched_getcpu();
+	cpu_set_t one;
+
+	CPU_ZERO(before);
+	if (cpu < 0 || sched_getaffinity(0, sizeof(*before), before) != 0)
+		return;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	(void)sched_setaffinity(0, sizeof(one), &one);
+	(void)sched_setaffinity(pid, sizeof(one), &one);
+}
+
+void
+tracee_part_cpu(pid_t pid, const cpu_set_t *before)
+{
+	if (CPU_COUNT(before) == 0)
+		return;
+	(void)sched_setaffinity(0, sizeof(*before), before);
+	(void)sched_setaffinity(pid, sizeof(*before), before);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Holding the reins of another process, which is stopped: where it is, one
- * instruction on, or on to a breakpoint.  What for is told in trace.c.
+ * instruction on, or on to a breakpoint.  trace.c says what for.
  */
 #ifndef CRASH_TRACEE_H
 #define CRASH_TRACEE_H
 
+#include <sched.h>
 #include <sys/ptrace.h>
 #include "crash/trial.h"
 
@@ -37,6 +38,11 @@ bool tracee_resume(struct trial *p, pid_t pid, enum __ptrace_request how);
 /* Was that trap the entry to a system call, or the way out?  (With
  * PTRACE_SYSCALL.) */
 bool tracee_at_call(void);
+
+/* It and this process to the processor that this one is on; *before: where they
+ * could be.  And back. */
+void tracee_share_cpu(pid_t pid, cpu_set_t *before);
+void tracee_part_cpu(pid_t pid, const cpu_set_t *before);
 
 /* One instruction. */
 bool tracee_step(struct trial *p, pid_t pid, struct spot *at);
