@@ -67,7 +67,7 @@ lhi_death_watch_begin(struct lhi_reaper *r)
 	if (r->session == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
 	if (r->epoll_fd < 0)
-		return lhi_fail(-errno, "cannot make an epoll set");
+		return lhi_fail(-errno, "cannot create an epoll set");
 	return 0;
 }
 

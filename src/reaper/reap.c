@@ -71,7 +71,8 @@ attach_table(struct lhi_reaper *r, int fd, const char *path,
 	lhi_proc_unlock();
 	if (error != 0)
 		return lhi_fail(error, error == -EUCLEAN ?
-		    "%s has changed its length since this process mapped it" :
+		    "the length of %s has changed since this process mapped "
+		    "it" :
 		    "no memory to map %s", path);
 	lhi_map_view(r->map, g, &r->v);
 	r->v.t0_ns = id->t0_ns;

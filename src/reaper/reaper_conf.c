@@ -35,8 +35,8 @@ add_table(struct conf *c, const char *key, const char *name)
 		if (strcmp(c->tables[i], name) == 0)
 			return 0;
 	if (c->n_tables == TABLES_MAX)
-		return usage_error("%s: more than %d tables: let another "
-		    "daemon look after the rest", key, TABLES_MAX);
+		return usage_error("%s: more than %d tables; serve the others "
+		    "with another daemon", key, TABLES_MAX);
 	(void)strlcpy(c->tables[c->n_tables++], name, TABLE_NAME_MAX + 1);
 	return 0;
 }
@@ -65,7 +65,8 @@ set_tables(void *conf, const char *key, const char *value)
 	}
 	free(list);
 	if (e == 0 && n == 0)
-		e = usage_error("%s: no name of a table; * means all there are",
+		e = usage_error("%s: no table is named; write names, or * "
+		    "for all tables",
 		    key);
 	return e;
 }
@@ -87,8 +88,8 @@ set_evict_idle(void *conf, const char *key, const char *value)
 	}
 	if (parse_span(key, value, &c->evict_idle_ms) != 0)
 		return -1;
-	return c->evict_idle_ms > 0 ? 0 : usage_error("%s: 0 would forget keys "
-	    "in use; write never to forget none, or a time", key);
+	return c->evict_idle_ms > 0 ? 0 : usage_error("%s: 0 would evict keys "
+	    "in use; write a time, or never", key);
 }
 
 static int

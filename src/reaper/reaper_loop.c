@@ -116,8 +116,8 @@ set_up(void)
 		notify_fd = -1;
 	}
 	if (notify_fd < 0)
-		log_line(LOG_INFO, "cannot watch /dev/shm (%s): looking there "
-		    "each second", strerror(errno));
+		log_line(LOG_INFO, "cannot watch /dev/shm (%s); scanning it "
+		    "once a second instead", strerror(errno));
 	return watch_fd(signal_fd, SIGNAL, EPOLL_CTL_ADD);
 }
 
@@ -131,7 +131,7 @@ show_table_count(void)
 		return;
 	told_tables = n;
 	setproctitle("%u table%s", n, n == 1 ? "" : "s");
-	notify("STATUS=Looking after %u table%s", n, n == 1 ? "" : "s");
+	notify("STATUS=Serving %u table%s", n, n == 1 ? "" : "s");
 }
 
 static int64_t
@@ -206,11 +206,12 @@ reload_conf(struct conf *conf, const struct conf_args *args)
 
 	notify_reloading();
 	if (reaper_conf_load(&fresh, args, error) != 0) {
-		log_line(LOG_ERR, "%s; going on as before", error);
+		log_line(LOG_ERR, "%s; the old configuration stays in use",
+		    error);
 	} else {
 		if (strcmp(fresh.pidfile, conf->pidfile) != 0)
-			log_line(LOG_WARNING, "the pid file stays %s until a "
-			    "restart", conf->pidfile);
+			log_line(LOG_WARNING, "the pid file stays %s until the "
+			    "daemon is restarted", conf->pidfile);
 		memcpy(fresh.pidfile, conf->pidfile, sizeof(fresh.pidfile));
 		*conf = fresh;
 		apply_conf(conf);

@@ -50,15 +50,15 @@ extern char **environ;
 static const char help[] =
 "usage: leasehold-reaperd [OPTION...]\n"
 "\n"
-"Looks after tables: ends leases that are over, buries sessions whose\n"
-"processes died.  Goes into the background unless told not to.\n"
+"Serves tables: ends leases past their deadlines and reclaims sessions whose\n"
+"processes have died.  Runs in the background, unless -f is given.\n"
 "\n"
-"  -c, --config FILE  read FILE, which must be there, and not the usual one\n"
-"  -f, --foreground   stay; log to standard error\n"
+"  -c, --config FILE  read FILE instead of the default configuration file\n"
+"  -f, --foreground   stay in the foreground; log to standard error\n"
 "  -n, --check        only check the configuration\n"
-"      --once         look after the tables for a second, and end\n"
-"      --system       the machine's tables, not your own\n"
-"  -t, --table NAME   that table (may be repeated); '*': all there are\n"
+"      --once         serve the tables for a second, then exit\n"
+"      --system       serve the machine's tables instead of your own\n"
+"  -t, --table NAME   serve this table (may be repeated); '*': all tables\n"
 "  -v, --verbose      log more\n"
 "      --help         print this\n"
 "      --version      print the version\n";
@@ -129,7 +129,7 @@ static void
 on_ready(void)
 {
 	pidfile_record();
-	log_line(LOG_INFO, "version " LEASEHOLD_VERSION " looks after %s "
+	log_line(LOG_INFO, "version " LEASEHOLD_VERSION " serves %s "
 	    "tables: %u", conf.system ? "the machine's" : "its user's",
 	    tables_count_served());
 }

@@ -88,21 +88,24 @@ static const struct metric {
 	double (*value)(const struct table *t, const struct lhi_reap_counts *c);
 } metrics[] = {
     {"passes_total", "counter", "Passes over the table.", get_passes},
-    {"pass_seconds_total", "counter", "Time spent in them.", get_spent},
-    {"pass_seconds_max", "gauge", "The longest of them.", get_longest},
-    {"chunks_visited_total", "counter", "Units of 64 leases looked through.",
+    {"pass_seconds_total", "counter", "Time spent in passes.", get_spent},
+    {"pass_seconds_max", "gauge", "Time of the longest pass.", get_longest},
+    {"chunks_visited_total", "counter", "Chunks of 64 claims scanned.",
 	get_visited},
     {"expired_total", "counter",
 	"Leases ended at their deadlines by the reaper.", get_expired},
-    {"buried_total", "counter", "Dead sessions whose leases it gave back.",
+    {"buried_total", "counter", "Dead sessions that the reaper reclaimed.",
 	get_buried},
-    {"finished_total", "counter", "Keys that somebody had left half-done.",
+    {"finished_total", "counter", "Half-done operations that the reaper "
+    "completed.",
 	get_finished},
-    {"evicted_total", "counter", "Idle keys that it forgot.", get_evicted},
+    {"evicted_total", "counter", "Idle keys that the reaper evicted.",
+    get_evicted},
     {"probes_total", "counter",
 	"Questions to the kernel whether a session lives.", get_probes},
-    {"sessions", "gauge", "Living sessions, about.", get_living},
-    {"sessions_watched", "gauge", "Of these, whose death is noticed at once.",
+    {"sessions", "gauge", "Live sessions, approximately.", get_living},
+    {"sessions_watched", "gauge", "Live sessions whose death is noticed at "
+    "once.",
 	get_watched},
 };
 
@@ -155,9 +158,9 @@ static const struct flag {
 	const char *name, *help;
 	int (*value)(const struct table *t);
 } flags[] = {
-	{ "serving", "1: the table is looked after; 0: it is not there, or "
-	    "cannot be.", get_serving },
-	{ "damaged", "1: damage was met in the table.", get_damaged },
+	{ "serving", "1: the table is served; 0: it is missing or cannot be "
+	    "served.", get_serving },
+	{ "damaged", "1: the table is damaged.", get_damaged },
 	{ "rangeless", "1: tokens of scope local could not be claimed.",
 	    get_rangeless },
 };
@@ -184,7 +187,7 @@ write_self(FILE *f)
 
 	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	write_head(f, "cpu_seconds_total", "counter",
-	    "Processor time that the daemon has used.");
+	    "Processor time used by the daemon.");
 	fprintf(f, "leasehold_reaper_cpu_seconds_total %.6f\n",
 	    to_seconds(lhi_timespec_ns(&cpu)));
 }

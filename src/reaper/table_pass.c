@@ -56,7 +56,7 @@ table_pass_wake(uint32_t i)
 static void
 leave_cut_table(struct table *t)
 {
-	log_line(LOG_ERR, "table %s: left alone: it was cut short", t->name);
+	log_line(LOG_ERR, "table %s is not served: it was truncated", t->name);
 	tables_close(t, TABLE_LEFT, -EPROTO);
 }
 
@@ -88,16 +88,16 @@ run_pass(struct table *t)
 	if (t->next_ns < soonest)
 		t->next_ns = soonest;
 	if (job.error == -ESTALE) {
-		log_line(LOG_INFO, "table %s: it was removed", t->name);
+		log_line(LOG_INFO, "table %s was removed", t->name);
 		tables_close(t, TABLE_ABSENT, 0);
 		tables_scan_soon();
 	} else if (job.error == -EUCLEAN) {
 		if (!t->damaged)
-			log_line(LOG_ERR, "table %s: %s; 'leasehold fsck' "
-			    "tells more", t->name, lh_error_detail());
+			log_line(LOG_ERR, "table %s is damaged: %s; see "
+			    "\"leasehold fsck\"", t->name, lh_error_detail());
 		t->damaged = true;	/* the pass did everything else */
 	} else if (job.error != 0) {
-		log_line(LOG_ERR, "table %s: left alone: %s", t->name,
+		log_line(LOG_ERR, "table %s is not served: %s", t->name,
 		    lh_error_detail());
 		tables_close(t, TABLE_LEFT, job.error);
 	}
@@ -130,10 +130,11 @@ keep_tokens_ahead(struct table *t)
 	if (job.error == -ESTALE)
 		return;		/* the next pass reports it */
 	if (job.error != 0 && !t->rangeless)
-		log_line(LOG_ERR, "table %s: no tokens of scope local: %s",
+		log_line(LOG_ERR, "table %s cannot issue tokens of scope "
+		    "local: %s",
 		    t->name, lh_error_detail());
 	if (job.error == 0 && t->rangeless)
-		log_line(LOG_INFO, "table %s: there are tokens of scope local "
+		log_line(LOG_INFO, "table %s can issue tokens of scope local "
 		    "again", t->name);
 	t->rangeless = job.error != 0;
 }

@@ -125,7 +125,7 @@ open_table(struct table *t, const char *path, const struct stat *st)
 	t->damaged = t->rangeless = t->woken = false;
 	if (!guard_run(do_open, &job)) {
 		job.error = -EPROTO;
-		why = "it was cut short";
+		why = "it was truncated";
 	} else if (job.error == 0) {
 		job.error = tables_arm(t, EPOLL_CTL_ADD);
 		why = strerror(-job.error);
@@ -137,14 +137,14 @@ open_table(struct table *t, const char *path, const struct stat *st)
 		t->state = TABLE_SERVED;
 		t->next_ns = t->keep_ns = 0;
 		t->spent_ns = t->longest_ns = 0;
-		log_line(LOG_INFO, "table %s: looking after it", t->name);
+		log_line(LOG_INFO, "table %s is served", t->name);
 		return;
 	}
 	tables_close(t, TABLE_LEFT, job.error);
 	if (job.error == -ENOENT || job.error == -EAGAIN)
 		want_look = true;	/* it is being removed */
 	else if (!again || was != job.error)
-		log_line(LOG_WARNING, "table %s: left alone: %s", t->name,
+		log_line(LOG_WARNING, "table %s is not served: %s", t->name,
 		    why);
 }
 
@@ -162,8 +162,9 @@ find_place(const char *name)
 	}
 	if (unused == NULL) {
 		if (!told_full)
-			log_line(LOG_WARNING, "there are more than %d tables: "
-			    "name those that matter", TABLES_MAX);
+			log_line(LOG_WARNING, "there are more than %d tables, "
+			    "and the others are not served; name the tables to "
+			    "serve (key 'tables')", TABLES_MAX);
 		told_full = true;
 		return NULL;
 	}
@@ -192,13 +193,14 @@ look_up_table(const char *name, bool again)
 	t->seen = true;
 	if (st.st_ino == 0) {
 		if (t->state == TABLE_SERVED)
-			log_line(LOG_INFO, "table %s: it was removed", name);
+			log_line(LOG_INFO, "table %s was removed", name);
 		tables_close(t, TABLE_ABSENT, 0);
 		return;
 	}
 	if (t->state == TABLE_SERVED &&
 	    (t->dev != st.st_dev || t->ino != st.st_ino)) {
-		log_line(LOG_INFO, "table %s: it was replaced", name);
+		log_line(LOG_INFO, "table %s was replaced by another one",
+		    name);
 		tables_close(t, TABLE_ABSENT, 0);
 	}
 	if (t->state == TABLE_ABSENT || (t->state == TABLE_LEFT &&
@@ -235,7 +237,7 @@ open_directory(void)
 		fd = d == NULL ? -ENOMEM : 0;
 	}
 	if (fd < 0 && fd != -ENOENT && fd != told)
-		log_line(LOG_ERR, "no table can be looked after: %s",
+		log_line(LOG_ERR, "no table can be served: %s",
 		    lh_error_detail());
 	told = fd;
 	return d;
@@ -277,8 +279,8 @@ tables_scan(bool again)
 		if (t->name[0] == '\0' || t->seen)
 			continue;
 		if (t->state == TABLE_SERVED)
-			log_line(LOG_INFO, "table %s: it was removed, or is "
-			    "not to be looked after any more", t->name);
+			log_line(LOG_INFO, "table %s was removed, or is not "
+			    "configured any more", t->name);
 		free_table(t);
 	}
 }
@@ -303,7 +305,8 @@ tables_configure(const struct conf *conf)
 	tables_scan(true);
 	for (struct table *t = tables; t < tables + TABLES_MAX; t++)
 		if (t->name[0] != '\0' && t->state == TABLE_ABSENT)
-			log_line(LOG_INFO, "table %s: not there yet", t->name);
+			log_line(LOG_INFO, "table %s does not exist yet",
+			    t->name);
 }
 
 void
@@ -344,7 +347,7 @@ tables_log(void)
 			continue;
 		if (t->state != TABLE_SERVED) {
 			log_line(LOG_NOTICE, "table %s: %s", t->name,
-			    t->state == TABLE_ABSENT ? "not there" :
+			    t->state == TABLE_ABSENT ? "missing" :
 			    lh_strerror(t->error));
 			continue;
 		}

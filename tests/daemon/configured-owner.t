@@ -44,7 +44,7 @@ run lh init --system --configured --keys 1000 --sessions 64 --leases 8192
 is "$status" 0 "made for the daemons' user"
 daemon leasehold-reaperd --system -t "$name"
 ok "the reaper looks after it" until_true 5000 logged \
-    "table $name: looking after it"
+    "table $name is served"
 kill -TERM "$pid"
 ended "$pid"
 

@@ -71,6 +71,6 @@ is "$status" 0 "stopped: keys can be had"
 run lh rm
 is "$status" 0 "  and the table removed"
 kill -CONT "$daemon"
-ok "  which it notices then" until_true 5000 logged "it was removed"
+ok "  which it notices then" until_true 5000 logged "was removed"
 
 finish

@@ -35,7 +35,7 @@ reaperd_with() {
 	bg bash -c 'log=$1; shift; exec "$@" 2>>"$log"' - "$dir/log" \
 	    "$REAPERD" -f "$@"
 	daemon=$pid
-	if ! until_true 10000 logged ' looks after '; then
+	if ! until_true 10000 logged ' serves '; then
 		echo "Bail out! the daemon does not start"
 		cat "$dir/log" >&3
 		exit 1
@@ -50,7 +50,7 @@ reaperd() {
 # A table that is looked after.
 served() {
 	lh init --keys 1000 --sessions 64 --leases 8192 >/dev/null
-	until_true 5000 logged "table $LEASEHOLD_TABLE: looking after it"
+	until_true 5000 logged "table $LEASEHOLD_TABLE is served"
 }
 
 # state KEY: held or free, asking nobody.

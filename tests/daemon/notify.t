@@ -21,9 +21,9 @@ for at in "$dir/notify" "@leasehold-test-$$"; do
 	manager "$at"
 	WATCHDOG_USEC=400000 reaperd
 	ok "${at:0:1}: ready" until_true 5000 told READY=1
-	ok "  its status" until_true 5000 told "STATUS=Looking after 0 tables"
+	ok "  its status" until_true 5000 told "STATUS=Serving 0 tables"
 	lh init --keys 100 --sessions 16 --leases 1024 >/dev/null
-	ok "  which follows" until_true 5000 told "STATUS=Looking after 1 table$"
+	ok "  which follows" until_true 5000 told "STATUS=Serving 1 table$"
 	lh rm
 	kill -HUP "$daemon"
 	ok "  reloading" until_true 5000 told RELOADING=1

@@ -31,7 +31,7 @@ run "$REAPERD" --once -t "$LEASEHOLD_TABLE"
 is "$status" 0 "beside a daemon: 0"
 run "$REAPERD" --once -t "no-such-$$"
 is "$status" 0 "no table: 0"
-like "$err" "table no-such-$$: not there" "  says so"
+like "$err" "table no-such-$$: missing" "  says so"
 run lh fsck
 is "$status" 0 "the table is sound"
 

@@ -17,18 +17,18 @@ conf=$XDG_CONFIG_HOME/leasehold-reaperd.conf
 cd "$dir" || exit 1
 echo "tables = $a" >given.conf
 reaperd_with -c given.conf
-ok "a is looked after" logged "table $a: looking after it"
+ok "a is looked after" logged "table $a is served"
 echo "tables = $a, $b" >given.conf
 kill -HUP "$daemon"
-ok "HUP: so is b" until_true 5000 logged "table $b: looking after it"
+ok "HUP: so is b" until_true 5000 logged "table $b is served"
 ok "  said so" until_true 5000 logged "configuration read again"
-is "$(times_logged "table $a: looking after it")" 1 "  and a all the time"
+is "$(times_logged "table $a is served")" 1 "  and a all the time"
 
 echo "tables = $b $a nonsense/" >given.conf
 kill -HUP "$daemon"
 ok "an error: said where" until_true 5000 logged \
     "$dir/given.conf:1: tables: 'nonsense/' is no name for a table"
-ok "  and what follows" logged "going on as before"
+ok "  and what follows" logged "the old configuration stays in use"
 is "$(metric leasehold_reaper_serving "$a")" 1 "  a is looked after"
 is "$(metric leasehold_reaper_serving "$b")" 1 "  and b"
 rm given.conf
@@ -40,14 +40,14 @@ printf 'tables = %s\nmetrics = %s\npidfile = %s\n' "$b" "$dir/elsewhere" \
     "$dir/otherpid" >given.conf
 kill -HUP "$daemon"
 ok "without a: let go" until_true 5000 logged \
-    "table $a: it was removed, or is not to be looked after any more"
+    "table $a was removed, or is not configured any more"
 until_true 5000 test -S "$dir/elsewhere"
 ok "another socket" test -S "$dir/elsewhere" -a ! -e "$socket"
 socket=$dir/elsewhere
 ok "  answers" until_true 5000 metric_is leasehold_reaper_serving 1
 ok "  and knows nothing of a" until_true 2000 eval \
     '[ "$(metric leasehold_reaper_serving "$a")" = "" ]'
-ok "the pid file stays" logged "the pid file stays $pidfile until a restart"
+ok "the pid file stays" logged "the pid file stays $pidfile until the daemon is restarted"
 
 kill -USR1 "$daemon"
 ok "USR1 tells of each table" until_true 5000 logged "table $b: 0 sessions"

@@ -49,7 +49,7 @@ for t in one two; do
 done
 for t in noise link fifo dir cut old; do
 	ok "$t is no table, or none of ours: left alone" is_served $t 0
-	is "$(times_logged "table $t: left alone: ")" 1 "  said why"
+	is "$(times_logged "table $t is not served: ")" 1 "  said why"
 done
 is "$(times_logged "bad name")" 0 "a name that no table has: nothing"
 make three
@@ -75,7 +75,7 @@ for i in {1..8}; do
 	LEASEHOLD_TABLE=many$i until_true 2000 state_is k free || break
 done
 is "$i" 8 "the dead of each are buried"
-is "$(times_logged "left alone")" 6 "nothing is said twice"
+is "$(times_logged "is not served")" 6 "nothing is said twice"
 for i in {1..8}; do
 	LEASEHOLD_TABLE=many$i run lh fsck
 	[ "$status" = 0 ] || break

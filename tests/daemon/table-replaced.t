@@ -19,13 +19,13 @@ works() {
 }
 
 reaperd
-ok "not there: said so" logged "table $t: not there yet"
+ok "not there: said so" logged "table $t does not exist yet"
 make
-ok "made: looked after" until_true 2000 logged "table $t: looking after it"
+ok "made: looked after" until_true 2000 logged "table $t is served"
 works "  the dead are buried"
 run lh rm
 is "$status" 0 "the daemon is not in the way of rm"
-ok "removed: said so" until_true 2000 logged "table $t: it was removed"
+ok "removed: said so" until_true 2000 logged "table $t was removed"
 make
 works "made again: the dead are buried"
 
@@ -52,10 +52,10 @@ for size in 4096 0; do
 	: >"$dir/log"
 	truncate -s $size "$(object)"
 	ok "cut short to $size: left alone" until_true 2000 logged \
-	    "table $t: left alone: "
+	    "table $t is not served: "
 	sleep 0.3
 	ok "  the daemon lives" kill -0 "$daemon"
-	ok "  said once or twice" test "$(times_logged "left alone")" -le 2
+	ok "  said once or twice" test "$(times_logged "is not served")" -le 2
 	rm "$(object)"
 	make
 	works "another in its place: the dead are buried"
@@ -82,9 +82,9 @@ lh rm >/dev/null
 head -c 3000000 /dev/urandom >"$(object)"
 kill -CONT "$daemon"
 ok "noise in its place: left alone" until_true 2000 logged \
-    "table $t: left alone: "
+    "table $t is not served: "
 settle
-is "$(times_logged "left alone")" 1 "  said once"
+is "$(times_logged "is not served")" 1 "  said once"
 rm "$(object)"
 make
 works "another in its place: the dead are buried"
