@@ -31,49 +31,53 @@ struct metric {
 
 static const struct metric metrics[] = {
 	GAUGE("keys", keys, "Keys in the table, held or not."),
-	GAUGE("keys_max", max_keys, "Keys that it may have."),
-	GAUGE("sessions", sessions, "Attachments, alive or not yet cleared."),
-	GAUGE("sessions_max", max_sessions, "Attachments that it may have."),
+	GAUGE("keys_max", max_keys, "Most keys that the table can have."),
+	GAUGE("sessions", sessions, "Sessions, alive or not reclaimed yet."),
+	GAUGE("sessions_max", max_sessions, "Most sessions that the table can "
+	    "have."),
 	GAUGE("leases_reserved", leases_reserved,
 	    "Leases and waits reserved by sessions, 64 at a time."),
-	GAUGE("leases_max", max_leases, "Leases and waits that it may have."),
-	GAUGE("memory_bytes", bytes_used, "Shared memory that it takes."),
-	GAUGE("memory_max_bytes", bytes, "Shared memory that it may take."),
-	GAUGE("damaged", damaged, "1 if damage was met in the table."),
+	GAUGE("leases_max", max_leases, "Most leases and waits that the table "
+	    "can have."),
+	GAUGE("memory_bytes", bytes_used, "Shared memory in use."),
+	GAUGE("memory_max_bytes", bytes, "Most shared memory that the table "
+	    "can use."),
+	GAUGE("damaged", damaged, "1 if the table is damaged."),
 	GAUGE("life_left_nanoseconds", life_left_ns,
-	    "How long leases can still be granted; 0: no longer."),
+	    "Time for which the table can still grant leases."),
 	COUNTER("acquisitions_total", acquired, NULL,
-	    "Leases granted, in either mode."),
+	    "Leases granted, exclusive or shared."),
 	COUNTER("shared_acquisitions_total", shared, NULL,
-	    "Those of them in shared mode."),
+	    "Leases granted in shared mode."),
 	COUNTER("barges_total", barges, NULL,
-	    "Leases granted before somebody who waited."),
-	COUNTER("waits_total", waits, NULL, "Waits that were begun."),
+	    "Leases granted ahead of a waiter."),
+	COUNTER("waits_total", waits, NULL, "Waits started."),
 	COUNTER("failures_total", busy, "reason=\"busy\"",
-	    "Acquires that were not granted, and why."),
+	    "Acquires that failed, by reason."),
 	COUNTER("failures_total", timeouts, "reason=\"timed out\"", ""),
 	COUNTER("failures_total", cancelled, "reason=\"cancelled\"", ""),
 	COUNTER("failures_total", deadlocks, "reason=\"deadlock\"", ""),
 	COUNTER("failures_total", retired, "reason=\"retired\"", ""),
 	COUNTER("failures_total", away, "reason=\"cluster away\"", ""),
 	COUNTER("extensions_total", extends, NULL, "Leases extended."),
-	COUNTER("conversions_total", converts, NULL, "Changes of mode."),
+	COUNTER("conversions_total", converts, NULL, "Leases converted to "
+	    "another mode."),
 	COUNTER("lost_total", expired_own, "reason=\"expired\",by=\"holder\"",
-	    "Leases that were ended, why, and who saw it."),
+	    "Leases lost, by reason and by the process that ended them."),
 	COUNTER("lost_total", expired_others,
 	    "reason=\"expired\",by=\"another\"", ""),
 	COUNTER("lost_total", died, "reason=\"died\",by=\"another\"", ""),
 	COUNTER("lost_total", broken, "reason=\"broken\",by=\"another\"", ""),
 	COUNTER("told_lost_total", told_lost, NULL,
-	    "Calls that told a holder that it holds nothing."),
+	    "Calls that reported a lost lease to its holder."),
 	COUNTER("deaths_total", deaths, NULL, "Sessions found dead."),
 	COUNTER("blind_total", blind, NULL,
-	    "Looks whether a process lives that could not be made."),
+	    "Failed checks whether a process lives."),
 	COUNTER("completions_total", completions, NULL,
-	    "What others had left half done and was finished for them."),
-	COUNTER("keys_made_total", keys_made, NULL, "Keys made."),
+	    "Half-done operations of other processes completed."),
+	COUNTER("keys_made_total", keys_made, NULL, "Keys created."),
 	COUNTER("evictions_total", evictions, NULL,
-	    "Keys forgotten to make room."),
+	    "Keys evicted to make room."),
 };
 
 static uint64_t
@@ -95,7 +99,7 @@ static void
 print_ceiling(FILE *out, const struct metrics_table *t, size_t n)
 {
 	print_head(out, "leasehold_tokens_below_ceiling", "gauge",
-	    "Fence tokens that may be given until the ceiling is raised.");
+	    "Fence tokens that can be issued before the ceiling is raised.");
 	for (size_t i = 0; i < n; i++) {
 		uint64_t latest = t[i].stats.token_latest;
 		uint64_t ceiling = t[i].stats.token_ceiling;
@@ -141,7 +145,7 @@ print_histograms(FILE *out, const struct metrics_table *t, size_t n)
 	bool any = false;
 
 	print_head(out, "leasehold_wait_seconds", "histogram",
-	    "How long those waited who were granted in the end.");
+	    "Duration of waits that ended with a grant.");
 	for (size_t i = 0; i < n; i++)
 		print_histogram(out, "leasehold_wait_seconds", t[i].name,
 		    t[i].stats.counters.wait, t[i].stats.counters.wait_us,
@@ -151,7 +155,7 @@ print_histograms(FILE *out, const struct metrics_table *t, size_t n)
 			continue;
 		if (!any)
 			print_head(out, "leasehold_hold_seconds", "histogram",
-			    "How long leases were held that were released.");
+			    "Duration of leases that were released.");
 		any = true;
 		print_histogram(out, "leasehold_hold_seconds", t[i].name,
 		    t[i].stats.counters.hold, t[i].stats.counters.hold_us,

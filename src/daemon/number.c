@@ -55,7 +55,8 @@ parse_span(const char *what, const char *text, int64_t *ms)
 	bool finer = false;
 
 	if (*p == '-' && (is_digit(p[1]) || p[1] == '.'))
-		return usage_error("%s: a time cannot be negative, as '%s' is",
+		return usage_error("%s: '%s' is negative; write a time of 0 or "
+		    "more",
 		    what, text);
 	if (!is_digit(*p) && !(*p == '.' && is_digit(p[1])))
 		return usage_error("%s: '%s' is not a time; write 10s, 1.5s, "
@@ -82,7 +83,8 @@ parse_span(const char *what, const char *text, int64_t *ms)
 		return usage_error("%s: '%s' in '%s' is no unit of time; write "
 		    "ms, s, m, h or d, as in 1.5s", what, p, text);
 	if (whole > max_ns / unit->ns)
-		return usage_error("%s: '%s' is more than ten years", what,
+		return usage_error("%s: '%s' is more than ten years; write a "
+		    "shorter time", what,
 		    text);
 	/* 86400e9 * part < 2^47 * 2^30 would overflow: divide first */
 	ns = whole * unit->ns + unit->ns / scale * part +

@@ -35,7 +35,8 @@ options_end(int argc, char *const *argv, const char *program)
 {
 	if (optind == argc)
 		return -1;
-	fprintf(stderr, "%s: there are no arguments, only options: '%s'\n",
+	fprintf(stderr, "%s: unexpected argument '%s': only options are "
+	    "accepted\n",
 	    program, argv[optind]);
 	return EX_BAD_USAGE;
 }
@@ -62,8 +63,8 @@ options_file(const char *file)
 int
 options_good(const char *path)
 {
-	printf("the configuration is good (%s%s)\n", path,
-	    access(path, R_OK) == 0 ? "" : ": not there, defaults");
+	printf("the configuration is valid (%s%s)\n", path,
+	    access(path, R_OK) == 0 ? "" : ": missing, so the defaults apply");
 	return fflush(stdout) == 0 ? 0 : EX_SYSTEM;
 }
 

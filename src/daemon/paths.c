@@ -39,7 +39,7 @@ paths_make_directory(const char *path, char why[PATHS_ERROR_MAX])
 		return 0;
 	*slash = '\0';
 	if (mkdir(dir, 0755) != 0 && errno != EEXIST) {
-		(void)snprintf(why, PATHS_ERROR_MAX, "cannot make the "
+		(void)snprintf(why, PATHS_ERROR_MAX, "cannot create the "
 		    "directory %.200s: %s", dir, strerror(errno));
 		return -1;
 	}
@@ -51,8 +51,9 @@ paths_make_directory(const char *path, char why[PATHS_ERROR_MAX])
 	}
 	if (!has_trusted_owner(&link) || !has_trusted_owner(&st) ||
 	    ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))) {
-		(void)snprintf(why, PATHS_ERROR_MAX, "the directory %.200s can "
-		    "be written to by others: name a place of your own", dir);
+		(void)snprintf(why, PATHS_ERROR_MAX, "other users can write to "
+		    "the directory %.200s; choose a directory of your own",
+		    dir);
 		return -1;
 	}
 	return 0;

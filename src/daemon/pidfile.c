@@ -24,7 +24,7 @@ pidfile_acquire(const char *path)
 
 	file = path;
 	if (paths_make_directory(path, why) != 0) {
-		log_line(LOG_ERR, "cannot have the pid file %s: %s", path,
+		log_line(LOG_ERR, "cannot lock the pid file %s: %s", path,
 		    why);
 		return EX_SYSTEM;
 	}
@@ -32,17 +32,19 @@ pidfile_acquire(const char *path)
 	if (pidfile != NULL)
 		return 0;
 	if (errno == EEXIST && other <= 0) {
-		log_line(LOG_ERR, "another one is just starting (%s)", path);
+		log_line(LOG_ERR, "another daemon is just starting (pid file "
+		    "%s)", path);
 		return EX_AWAY;
 	}
 	if (errno == EEXIST) {
-		log_line(LOG_ERR, "already running, as process %ld (%s); end "
-		    "that one first, or give this one another pidfile",
+		log_line(LOG_ERR, "already running as process %ld (pid file "
+		    "%s); stop it first, or set another pid file (key "
+		    "'pidfile')",
 		    (long)other, path);
 		return EX_AWAY;
 	}
-	log_line(LOG_ERR, "cannot have the pid file %s: %s (key 'pidfile' "
-	    "names another place)", path, strerror(errno));
+	log_line(LOG_ERR, "cannot lock the pid file %s: %s; set another one "
+	    "with key 'pidfile'", path, strerror(errno));
 	return EX_SYSTEM;
 }
 
@@ -54,7 +56,7 @@ pidfile_background(bool foreground, const char *program)
 	log_to_syslog();
 	if (daemon(0, 0) == 0)
 		return 0;
-	fprintf(stderr, "%s: cannot go into the background: %s\n", program,
+	fprintf(stderr, "%s: cannot run in the background: %s\n", program,
 	    strerror(errno));
 	return EX_SYSTEM;
 }

@@ -63,21 +63,22 @@ secret_is_own_file(int fd, const char *path, char *error, size_t room)
 	struct stat st;
 
 	if (fstat(fd, &st) != 0) {
-		(void)snprintf(error, room, "cannot look at %s: %s", path,
+		(void)snprintf(error, room, "cannot check the owner of %s: %s",
+		    path,
 		    strerror(errno));
 		return false;
 	}
 	if (!S_ISREG(st.st_mode))
 		return true;	/* a pipe, or /dev/null */
 	if (!is_trusted(st.st_uid)) {
-		(void)snprintf(error, room, "%s belongs to user %u: chown it "
+		(void)snprintf(error, room, "%s belongs to user %u; chown it "
 		    "to root or to this user", path, (unsigned)st.st_uid);
 		return false;
 	}
 	if ((st.st_mode & 02) != 0 || ((st.st_mode & 020) != 0 &&
 	    st.st_gid != getegid())) {
-		(void)snprintf(error, room, "others may write to %s: chmod "
-		    "go-w it", path);
+		(void)snprintf(error, room, "other users can write to %s; "
+		    "chmod go-w it", path);
 		return false;
 	}
 	return true;
@@ -95,9 +96,9 @@ is_safe_directory(const char *path, char *error, size_t room)
 	if (stat(dir, &st) == 0 && is_trusted(st.st_uid) &&
 	    ((st.st_mode & S_ISVTX) != 0 || (st.st_mode & 02) == 0))
 		return true;
-	(void)snprintf(error, room, "others may put another file in the place "
-	    "of %s: its directory is to belong to root or to this user, and "
-	    "not to be writable by others", path);
+	(void)snprintf(error, room, "other users can replace %s; its directory "
+	    "must belong to root or to this user, and must not be writable by "
+	    "others", path);
 	return false;
 }
 
@@ -111,7 +112,8 @@ is_readable_by_us_alone(int fd, const char *path, char *error, size_t room)
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    (st.st_mode & bits_of_others(&st)) == 0)
 		return true;
-	(void)snprintf(error, room, "others may read %s: chmod 600 it", path);
+	(void)snprintf(error, room, "other users can read %s; chmod 600 it",
+	    path);
 	return false;
 }
 

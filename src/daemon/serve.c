@@ -351,9 +351,9 @@ serve_configure(const char *new_path, unsigned mode)
 	}
 	e = open_listener();
 	if (e != 0)
-		log_line(LOG_ERR, "no metrics: cannot listen at %s: %s (key "
-		    "'metrics' names another place)", path, e == -EEXIST ?
-		    "there is something else" : strerror(-e));
+		log_line(LOG_ERR, "no metrics: cannot listen at %s: %s; set "
+		    "another path with key 'metrics'", path, e == -EEXIST ?
+		    "the path exists and is no socket" : strerror(-e));
 	else
 		log_line(LOG_DEBUG, "metrics at %s", path);
 }

@@ -100,8 +100,8 @@ next_line(char *line, int room, void *arg)
 		memmove(line, line + indent, n + 1 - indent);
 		return line;
 	}
-	(void)usage_error("the line has more than %d bytes, or a NUL in it: "
-	    "give lists on several lines, each with its own 'KEY ='",
+	(void)usage_error("the line has more than %d bytes, or contains a NUL; "
+	    "write a long list on several lines, each with its own 'KEY ='",
 	    room - 2);
 	note_line_error(s);
 	while ((c = getc(s->file)) != EOF && c != '\n')
@@ -118,7 +118,7 @@ refuse_key(const struct settings *of, const char *name)
 		(void)strlcat(list, i > 0 ? ", " : "", sizeof(list));
 		(void)strlcat(list, of->all[i].name, sizeof(list));
 	}
-	return usage_error("there is no key '%s'; there are %s", name, list);
+	return usage_error("there is no key '%s'; the keys are %s", name, list);
 }
 
 /* Sets a key from the file.  Returns 1 on success, as inih requires. */
@@ -140,12 +140,14 @@ set_key(void *arg, const char *section, const char *name, const char *value)
 		}
 	}
 	if (*section != '\0')
-		e = usage_error("there are no sections: take the line [%s] out",
+		e = usage_error("section [%s]: there are no sections here; "
+		    "remove the line",
 		    section);
 	else if (key == NULL)
 		e = refuse_key(of, name);
 	else if ((s->seen & bit) && key->clear == NULL)
-		e = usage_error("%s: given before: keep one of them", name);
+		e = usage_error("%s: already set on an earlier line; remove "
+		    "one of the two", name);
 	else
 		e = key->set(s->conf, name, value);
 	if (key != NULL)
@@ -180,12 +182,12 @@ settings_file(const struct settings *of, void *conf, const char *path,
 	(void)fclose(s.file);
 	if (failed)	/* for example a directory */
 		return set_error(error,
-		    "cannot read the configuration %s: is it a "
-		    "file?",
+		    "cannot read the configuration %s: it is no regular file",
 		    path);
 	if (s.bad_line == 0 || (bad > 0 && bad < s.bad_line))
-		return bad == 0 ? 0 : set_error(error, "%s:%d: not understood: "
-		    "write KEY = VALUE, or # before a remark", path, bad);
+		return bad == 0 ? 0 : set_error(error, "%s:%d: invalid line; "
+		    "write KEY = VALUE, or a comment that begins with #",
+		    path, bad);
 	return set_error(error, "%s:%d: %s", path, s.bad_line, complaint);
 }
 
@@ -260,7 +262,7 @@ settings_runtime_path(char *to, size_t room, const char *key,
 	if (n >= 0 && (size_t)n < room)
 		return 0;
 	return set_error(error,
-	    "%s: its usual place, %.200s..., is a path of more "
-	    "than %zu bytes: name another",
+	    "%s: the default path, %.200s..., has more than %zu bytes; set "
+	    "another path",
 	    key, to, room - 1);
 }

@@ -31,10 +31,10 @@ int
 settings_file_path(const char *key, const char *value, char *to, size_t room)
 {
 	if (*value != '/')
-		return usage_error("%s: '%s' is not a path from / on", key,
+		return usage_error("%s: '%s' is not an absolute path", key,
 		    value);
 	if (strlcpy(to, value, room) >= room)
-		return usage_error("%s: a path of more than %zu bytes", key,
+		return usage_error("%s: the path has more than %zu bytes", key,
 		    room - 1);
 	return 0;
 }
@@ -54,8 +54,8 @@ settings_mode(const char *key, const char *value, unsigned *to)
 	unsigned long mode = strtoul(value, &end, 8);
 
 	if (!isdigit((unsigned char)*value) || *end != '\0' || mode > 0777)
-		return usage_error("%s: '%s' is not a mode; write 660, or 666 "
-		    "to let everybody read", key, value);
+		return usage_error("%s: '%s' is not a mode; write for example "
+		    "660, or 666 to let everybody read", key, value);
 	*to = (unsigned)mode;
 	return 0;
 }
@@ -77,6 +77,7 @@ settings_log_level(const char *key, const char *value, int *to)
 			return 0;
 		}
 	}
-	return usage_error("%s: '%s' is none of error, warning, info, debug",
+	return usage_error("%s: '%s' is not a level; write error, warning, "
+	    "info or debug",
 	    key, value);
 }

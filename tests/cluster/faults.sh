@@ -75,7 +75,7 @@ host_away() {
 	table[$1]=$LEASEHOLD_TABLE
 	lh init --keys 1000 --sessions 64 --leases 8192 >/dev/null
 	shim "$1"
-	until_true 10000 logged "$1" "takes cluster keys"
+	until_true 10000 logged "$1" "connects cluster keys"
 }
 
 # refused_with TEXT I NAME [STATUS [KEY]]: on host I a key of the cluster is not

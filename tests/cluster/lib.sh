@@ -168,7 +168,7 @@ shim() {
 
 # has_session I: for the (N+1)th time
 has_session() {
-	[ "$(grep -c 'keys of the cluster are here' "$dir/$1/log")" -gt \
+	[ "$(grep -c 'this host holds [0-9]* keys' "$dir/$1/log")" -gt \
 	    "${2:-0}" ]
 }
 

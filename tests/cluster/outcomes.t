@@ -13,7 +13,7 @@ ports=$free
 endpoints=http://127.0.0.1:${ports% *}
 host_away 1
 refused_with "refused" 1 "away from the start"
-until_true 5000 logged 1 "the cluster is away"
+until_true 5000 logged 1 "the cluster is unreachable"
 endpoints=
 etcd_up 1
 ports=
@@ -134,15 +134,15 @@ ctl snapshot restore "$dir/snapshot" --name n1 --data-dir "$data/1" \
 member 1
 until_true 10000 answers 1
 ok "put back to it: the shim sees it" until_true 10000 logged 1 \
-    "gone back in time"
-refused_with "gone back in time" 1 "put back to a snapshot"
+    "older than before"
+refused_with "older than before" 1 "put back to a snapshot"
 kill -KILL "${shims[1]}"
 ended "${shims[1]}"
-back=$(grep -cF "gone back in time" "$dir/1/log")
+back=$(grep -cF "older than before" "$dir/1/log")
 shim 1
-until_true 10000 eval '[ "$(grep -cF "gone back in time" "$dir/1/log")" -gt \
+until_true 10000 eval '[ "$(grep -cF "older than before" "$dir/1/log")" -gt \
     "$back" ]'
-refused_with "gone back in time" 1 "the shim is started again"
+refused_with "older than before" 1 "the shim is started again"
 # the way out that keeps tokens rising: its revision is raised
 raised() {
 	local n

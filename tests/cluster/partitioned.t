@@ -51,7 +51,7 @@ cut_host() {
 	contend 3 $((ttl_ms * 2 / 1000 + 2))
 	nap 200
 
-	sessions=$(grep -c 'keys of the cluster are here' "$dir/1/log")
+	sessions=$(grep -c 'this host holds [0-9]* keys' "$dir/1/log")
 	since=$(boot_ns)
 	cut h1
 	nap $((ttl_ms * 2))

@@ -57,7 +57,7 @@ step() {
 	else
 		fail "$1, $2: it is there"
 	fi
-	sessions=$(grep -c 'keys of the cluster are here' "$dir/1/log")
+	sessions=$(grep -c 'this host holds [0-9]* keys' "$dir/1/log")
 	if [ "$2" = KILL ]; then
 		shim 1
 		ok "  another one has a session" \

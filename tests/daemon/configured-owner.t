@@ -49,7 +49,7 @@ kill -TERM "$pid"
 ended "$pid"
 
 daemon leasehold-shimd --system -t "$name" -e http://127.0.0.1:1
-ok "the shim serves it" until_true 5000 logged "is away"
+ok "the shim serves it" until_true 5000 logged "is unreachable"
 for user in 4711 4712 0; do
 	run as "$user" leasehold run --system -n cluster:k true
 	is "$status" 69 "user $user asks the shim"

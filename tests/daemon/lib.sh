@@ -125,7 +125,7 @@ manual() {
 	done <"$dir/options"
 	echo nonsense = 1 >"$dir/nonsense"
 	run "$1" -n -c "$dir/nonsense"
-	for key in $(sed 's/.*there are //; s/,//g' <<<"$err"); do
+	for key in $(sed 's/.*the keys are //; s/,//g' <<<"$err"); do
 		ok "$name.conf(5) has $key" grep -q "^\.It Cm $key\$" \
 		    "$pages/$name.conf.5"
 	done

@@ -60,7 +60,7 @@ export STATE_DIRECTORY=$dir/state
 bg bash -c 'log=$1; shift; exec "$@" 2>>"$log"' - "$dir/log" "$SHIMD" -f \
     -e http://127.0.0.1:1
 shim=$pid
-until_true 5000 logged "is away"
+until_true 5000 logged "is unreachable"
 
 # wakes: how often its threads have slept so far
 wakes() {

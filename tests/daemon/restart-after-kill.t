@@ -28,7 +28,7 @@ ended "$daemon"
 echo precious >"$socket"
 reaperd
 ok "something else in the socket's place: said so" \
-    logged "no metrics: cannot listen at $socket: there is something else"
+    logged "no metrics: cannot listen at $socket: the path exists and is no socket"
 kill -TERM "$daemon"
 ended "$daemon"
 is "$(cat "$socket")" precious "  and left there"

@@ -16,7 +16,7 @@ like "$(title)" "leasehold-reaperd: 0 tables" \
     "its title says how many tables it has"
 run "$REAPERD" -f -t "$LEASEHOLD_TABLE"
 is "$status" 69 "a second one is refused: 69"
-like "$err" "already running, as process $first ($pidfile)" "  says which runs"
+like "$err" "already running as process $first (pid file $pidfile)" "  says which runs"
 run "$REAPERD" -t "$LEASEHOLD_TABLE"
 is "$status" 69 "in the background too"
 ok "the first one goes on" kill -0 "$first"

@@ -36,21 +36,21 @@ accepted() {
 }
 
 e='endpoints = http://127.0.0.1:2379'
-refused 'endpoint = x\n' 1 "there is no key 'endpoint'; there are system, table"
+refused 'endpoint = x\n' 1 "there is no key 'endpoint'; the keys are system, table"
 refused 'ttl = 5q\n' 1 "is no unit of time"
 refused 'ttl = 10ms\n' 1 "'10ms' is not between 1000ms and 600s"
 refused 'timeout = 11s\n' 1 "is not between 20ms and 10s"
 refused 'hold_min = 1h\n' 1 "hold_min"
 refused 'max_clients = 3\n' 1 "less than 16"
 refused 'max_keys = many\n' 1 "max_keys"
-refused 'socket = here\n' 1 "is not a path from / on"
+refused 'socket = here\n' 1 "is not an absolute path"
 refused 'socket_mode = 999\n' 1 "is not a mode"
-refused 'ca_file = ca.pem\n' 1 "is not a path"
-refused 'root =\n' 1 "there is nothing in it"
-refused 'ttl = 2s\nttl = 3s\n' 2 "given before"
-lacking '# nothing\n' "endpoints: not said"
-lacking "$e\nuser = me\n" "user and password_file go together"
-lacking "$e\ncert_file = /c\n" "cert_file and key_file go together"
+refused 'ca_file = ca.pem\n' 1 "is not an absolute path"
+refused 'root =\n' 1 "the value is empty"
+refused 'ttl = 2s\nttl = 3s\n' 2 "already set on an earlier line"
+lacking '# nothing\n' "endpoints is missing"
+lacking "$e\nuser = me\n" "user and password_file must be set together"
+lacking "$e\ncert_file = /c\n" "cert_file and key_file must be set together"
 lacking "$e\nttl = 1s\ntimeout = 500ms\n" "more than a quarter of ttl"
 lacking "$e\ntable = a/b\n" "table: 'a/b' is no name"
 accepted "$e\n"
@@ -58,7 +58,7 @@ accepted "$e\nendpoints = http://127.0.0.2:2379\nttl = 10s\nsystem = no\n"
 
 echo secret >"$dir/password"
 chmod 644 "$dir/password"
-lacking "$e\nuser = me\npassword_file = $dir/password\n" "others may read"
+lacking "$e\nuser = me\npassword_file = $dir/password\n" "other users can read"
 chmod 600 "$dir/password"
 accepted "$e\nuser = me\npassword_file = $dir/password\n"
 : >"$dir/password"
@@ -71,9 +71,9 @@ lacking "$e\nuser = me\npassword_file = $dir/password\n" "more than 254 bytes"
 
 # places that follow from the environment
 long=/tmp/$(head -c 90 /dev/zero | tr '\0' x)
-RUNTIME_DIRECTORY=$long lacking "$e\n" "socket: its usual place"
+RUNTIME_DIRECTORY=$long lacking "$e\n" "socket: the default path"
 RUNTIME_DIRECTORY=$long lacking "$e\nsocket = /tmp/s\n" \
-    "metrics: its usual place"
+    "metrics: the default path"
 RUNTIME_DIRECTORY=$long accepted "$e\nsocket = /tmp/s\nmetrics = off\n"
 
 run env LEASEHOLD_SHIMD_ENDPOINTS=http://127.0.0.1:1 LEASEHOLD_SHIMD_TTL=x \
@@ -107,7 +107,7 @@ echo 'endpoints = http://127.0.0.1:1' >"$conf"
 bg bash -c 'log=$1; shift; exec "$@" 2>>"$log"' - "$dir/log" "$SHIMD" -f \
     -c "$conf"
 shim=$pid
-ok "without a cluster it waits for one" until_true 5000 logged "is away"
+ok "without a cluster it waits for one" until_true 5000 logged "is unreachable"
 ok "  and answers" until_true 5000 lh stats --shim
 lh stats --shim >"$dir/shim"
 manual_has leasehold-shimd leasehold_shim <"$dir/shim"

@@ -46,9 +46,9 @@ EOF
 accepted "all for us alone"
 for what in password key; do
 	chmod 644 "$dir/$what"
-	refused "$what: readable by others" "${what}_file: others may read"
+	refused "$what: readable by others" "${what}_file: other users can read"
 	chmod 602 "$dir/$what"
-	refused "$what: writable by others" "others may write to"
+	refused "$what: writable by others" "other users can write to"
 	chmod 600 "$dir/$what"
 	chown 65534 "$dir/$what"
 	refused "$what: somebody else's" "belongs to user 65534"
@@ -57,11 +57,11 @@ for what in password key; do
 	chmod 777 "$dir/open"
 	ln -sf "$dir/$what" "$dir/open/$what"
 	sed -i "s|$dir/$what\$|$dir/open/$what|" "$conf"
-	refused "$what: in a directory of all" "another file in the place"
+	refused "$what: in a directory of all" "other users can replace"
 	sed -i "s|$dir/open/$what\$|$dir/$what|" "$conf"
 done
 chmod 666 "$conf"
-refused "configuration: writable by others" "others may write to"
+refused "configuration: writable by others" "other users can write to"
 chmod 644 "$conf"
 accepted "configuration: readable by others"
 chown 65534 "$conf"
@@ -87,7 +87,7 @@ clear() {
 	sed -i "s|^endpoints.*|endpoints = $1|" "$conf"
 	checked
 	is "$status" 0 "$1: good"
-	is "$(echo "$err" | grep -c "goes to the cluster unencrypted")" "$2" \
+	is "$(echo "$err" | grep -c "is sent to the cluster unencrypted")" "$2" \
 	    "  $2 warnings"
 }
 clear http://192.0.2.1:2379 1
@@ -101,7 +101,7 @@ sed -i "s|^endpoints.*|endpoints = http://127.0.0.1:1|" "$conf"
 bg bash -c 'log=$1; shift; exec "$@" 2>>"$log"' - "$dir/log" \
     "$SHIMD" -f -v -c "$conf"
 shim=$pid
-until_true 5000 logged "is away"
+until_true 5000 logged "is unreachable"
 is "$(awk '/core file/ { print $5 $6 }' "/proc/$shim/limits")" 00 "no core file"
 is "$(perl -e '
 	my ($pid, $secret) = @ARGV;

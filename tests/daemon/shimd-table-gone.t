@@ -19,7 +19,7 @@ shim() {
 	: >"$dir/log"
 	bg bash -c 'log=$1; shift; exec "$@" 2>>"$log"' - "$dir/log" \
 	    "$SHIMD" -f -e http://127.0.0.1:1
-	ok "$1" until_true 5000 logged "is away"
+	ok "$1" until_true 5000 logged "is unreachable"
 }
 
 # gone: it has ended for that

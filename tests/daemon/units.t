@@ -160,7 +160,7 @@ if command -v systemd-analyze >/dev/null; then
 	    exec strace -f -qq -c -U name -o "$log.calls" "$@" 2>>"$log"' - \
 	    "$dir/log" "$root/usr/sbin/leasehold-shimd" -f \
 	    -e http://127.0.0.1:1
-	until_true 5000 logged "is away"
+	until_true 5000 logged "is unreachable"
 	until_true 5000 lh stats --shim
 	run lh run -n cluster:k true
 	kill -HUP "$(pgrep -P "$pid")"

@@ -98,10 +98,10 @@ test_broken(void)
 	    "no answer in time");
 	call("/drop", FATE_UNKNOWN, GRPC_NONE, "closed");
 	call("/reset", FATE_UNKNOWN, GRPC_NONE, "INTERNAL_ERROR");
-	call("/cut", FATE_UNKNOWN, GRPC_NONE, "cut short");
-	call("/nothing", FATE_UNKNOWN, GRPC_NONE, "cut short");
+	call("/cut", FATE_UNKNOWN, GRPC_NONE, "truncated");
+	call("/nothing", FATE_UNKNOWN, GRPC_NONE, "truncated");
 	call("/large", FATE_UNKNOWN, GRPC_NONE, "too large");
-	call("/compressed", FATE_UNKNOWN, GRPC_NONE, "cut short");
+	call("/compressed", FATE_UNKNOWN, GRPC_NONE, "truncated");
 	call("/http/503", FATE_UNKNOWN, GRPC_NONE, "503");
 	call("/odd", FATE_UNKNOWN, GRPC_NONE, "without an answer");
 	call("/refuse", FATE_NOT_APPLIED, GRPC_NONE, "REFUSED_STREAM");

@@ -69,7 +69,7 @@ restored(void)
 		ok(kv_put(&n, "t/a", "x", &s) && s.fate == FATE_DONE, "put");
 	cluster_restore(c, file);
 	ok(kv_until_state(&n, KV_REFUSED, 8000), "restored: %s", n.why);
-	ok(strstr(n.why, "back in time") != NULL, "why");
+	ok(strstr(n.why, "older than before") != NULL, "why");
 	ok(!kv_put(&n, "t/a", "x", &s), "nothing can be asked");
 	kv_close(&n);
 }

@@ -38,7 +38,7 @@ is_refused(const char *when)
 {
 	char us[32];
 
-	(void)snprintf(us, sizeof(us), "process %d:", (int)getpid());
+	(void)snprintf(us, sizeof(us), "process %d;", (int)getpid());
 	is(error, -EBUSY, "%s, a second one is refused", when);
 	ok(strstr(why, us) != NULL, "  and told by whom: %s", why);
 }

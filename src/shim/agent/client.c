@@ -238,8 +238,8 @@ client_listen(struct shim *s, char why[SHIM_WHY_MAX])
 	limit_clients(s);
 	if (strlcpy(s->socket, s->o.socket, sizeof(s->socket)) >=
 	    SOCKET_PATH_MAX) {
-		(void)snprintf(why, SHIM_WHY_MAX, "the socket's path is "
-		    "longer than %d bytes", SOCKET_PATH_MAX - 1);
+		(void)snprintf(why, SHIM_WHY_MAX, "the socket's path has more "
+		    "than %d bytes", SOCKET_PATH_MAX - 1);
 		return -ENAMETOOLONG;
 	}
 	if (paths_make_directory(s->socket, place) != 0) {
@@ -250,7 +250,8 @@ client_listen(struct shim *s, char why[SHIM_WHY_MAX])
 	e = bind_socket(s);
 	if (e != 0) {
 		(void)snprintf(why, SHIM_WHY_MAX, "cannot listen at %s: %s",
-		    s->socket, e == -EEXIST ? "there is something else" :
+		    s->socket, e == -EEXIST ? "the path exists and is no "
+		    "socket" :
 		    strerror(-e));
 		return e;
 	}

@@ -57,8 +57,8 @@ static const char *
 busy_here(struct key *k)
 {
 	if (k->claim != NULL && !k->claim->granted && !k->claim->try)
-		return "another host, or it is just being asked for by "
-		    "another process of this one";
+		return "another host, or a process of this host that has just "
+		    "requested it";
 	/* processes of this host must release it first */
 	if (k->right != RIGHT_NONE && local_hold_acquire(k, true) != 0)
 		return "processes of this host";
@@ -170,18 +170,18 @@ handle_want(struct client *c, const struct lhi_frame *f)
 		if (is_cluster_key(s, &f->key[i]))
 			continue;
 		send_answer(c, f->id, FRAME_FAILED, EINVAL,
-		    "that is no cluster key of this table");
+		    "the name is no cluster key of this table");
 		return true;
 	}
 	if (!host_can_grant(s)) {
 		send_answer(c, f->id, FRAME_AWAY, 0, shim_why_away(s));
 	} else if (c->n_requests >= SHIM_REQUESTS_MAX) {
 		send_answer(c, f->id, FRAME_FAILED, ENOSPC,
-		    "too much is wanted at a time on one connection");
+		    "too many requests are open on one connection");
 	} else if (!user_may_want(s, c->user, f->n)) {
 		send_answer(c, f->id, FRAME_FAILED, ENOSPC,
-		    "this user, or all users together, have their most keys "
-		    "in use (key 'max_keys' of the shim's configuration)");
+		    "this user, or all users together, use the largest number "
+		    "of keys (key 'max_keys' of the shim's configuration)");
 	} else {
 		start_request(c, f);
 	}
@@ -204,7 +204,7 @@ add_question(struct client *c, uint32_t id, const char *key, size_t len)
 {
 	if (!question_add(c, id, key, len))
 		send_answer(c, id, FRAME_FAILED, ENOSPC, "too many questions "
-		    "at a time of one connection, or of one user");
+		    "are open on one connection, or of one user");
 }
 
 static void
@@ -216,7 +216,7 @@ handle_status(struct client *c, const struct lhi_frame *f)
 		add_question(c, f->id, k->key, k->len);
 	else
 		send_answer(c, f->id, FRAME_FAILED, EINVAL,
-		    "that is no cluster key of this table");
+		    "the name is no cluster key of this table");
 }
 
 /* Handles ANCHOR: half of the tokens under the key's base are used up. */

@@ -123,8 +123,8 @@ end_start(struct shim *s)
 static void
 note_adopt_timeout(struct shim *s)
 {
-	(void)snprintf(s->why, sizeof(s->why), "the cluster has not told in "
-	    "time which keys this host has: %s", recipe_why(s->recipe));
+	(void)snprintf(s->why, sizeof(s->why), "the cluster did not report in "
+	    "time which keys this host holds: %s", recipe_why(s->recipe));
 	if (!s->adopt_timed_out)
 		log_line(LOG_ERR, "%s", s->why);
 	s->adopt_timed_out = true;
@@ -143,15 +143,15 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	if (!s->up) {
-		(void)snprintf(s->why, sizeof(s->why), "the cluster has not "
-		    "made a session for this host in time: %s",
+		(void)snprintf(s->why, sizeof(s->why), "the cluster did not "
+		    "create a session for this host in time: %s",
 		    recipe_why(s->recipe));
 		log_line(LOG_ERR, "%s", s->why);
 		end_start(s);
 		return;
 	}
 	said = s->store == KV_HERE ? recipe_why(s->recipe) : s->why;
-	(void)snprintf(why, sizeof(why), "the cluster has not confirmed this "
+	(void)snprintf(why, sizeof(why), "the cluster did not confirm this "
 	    "host's session in time%s%.400s", said[0] == '\0' ? "" : ": ",
 	    said);
 	log_line(LOG_ERR, "%s; leases of cluster keys are lost", why);
@@ -175,14 +175,14 @@ on_store(enum kv_state state, const char *why, void *arg)
 	s->store = state;
 	if (state == KV_HERE) {
 		if (news)
-			log_line(LOG_INFO, "the cluster is there");
+			log_line(LOG_INFO, "the cluster is reachable");
 		return;
 	}
 	(void)strlcpy(s->why, why, sizeof(s->why));
 	if (news)
 		log_line(state == KV_REFUSED ? LOG_ERR : LOG_WARNING,
 		    "the cluster %s: %s", state == KV_REFUSED ?
-		    "cannot be used" : "is away", why);
+		    "cannot be used" : "is unreachable", why);
 	end_start(s);
 }
 
@@ -333,8 +333,8 @@ void_if_unknown(struct shim *s, const char *name, unsigned mode)
 
 	if (k != NULL && k->right == mode)
 		return;
-	log_line(LOG_WARNING, "key %s: it has a right that the cluster does "
-	    "not know of", name);
+	log_line(LOG_WARNING, "key %s: cleared its right, because the cluster "
+	    "has no claim of it", name);
 	shim_table_clear_right_of(s, name);
 	shim_table_break_leases(s, name);
 }
@@ -347,7 +347,8 @@ on_settled(void *arg)
 	shim_table_each_right(s, void_if_unknown);
 	s->settled = s->looked = true;
 	s->starting = s->adopt_timed_out = false;
-	log_line(LOG_INFO, "%u keys of the cluster are here", s->n_rights);
+	log_line(LOG_INFO, "this host holds %u keys of the cluster",
+	    s->n_rights);
 	keys_touch(s);
 }
 
@@ -363,7 +364,7 @@ on_lost(const char *why, void *arg)
 		    "leases of cluster keys are lost", why);
 	else
 		log_line(LOG_WARNING, "the earlier session with the cluster "
-		    "is over: %s", why);
+		    "has ended: %s", why);
 	(void)snprintf(text, sizeof(text), "this host's session with the "
 	    "cluster was lost: %.400s", why);
 	s->up = s->settled = s->adopt_timed_out = s->expired = false;
@@ -381,9 +382,8 @@ on_foreign(const char *key, bool at_start, void *arg)
 	int64_t now_ns = shim_now_ns();
 
 	(void)snprintf(why, sizeof(why), "%.160s in the cluster is a lock of "
-	    "another program, which does not exclude ours: let it use another "
-	    "prefix, or this host another root (key 'root' of the "
-	    "configuration)", key);
+	    "another program and does not exclude ours; use another prefix for "
+	    "that program, or another root for this host (key 'root')", key);
 	if (at_start) {
 		end_shim(s, why);
 		return;

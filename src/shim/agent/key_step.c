@@ -187,7 +187,7 @@ anchor_key(struct key *k)
 static void
 clear_right(struct key *k)
 {
-	log_line(LOG_DEBUG, "key %s: taken away", k->name);
+	log_line(LOG_DEBUG, "key %s: right cleared", k->name);
 	lhi_point("shim.returning");
 	shim_table_clear_right(k);
 	lhi_point("shim.cleared");
@@ -198,10 +198,11 @@ clear_right(struct key *k)
 static void
 fail_set_right(struct key *k, int e)
 {
-	log_line(LOG_ERR, "key %s: its right cannot be set: %s", k->name,
+	log_line(LOG_ERR, "key %s: cannot set its right: %s", k->name,
 	    e == -ERANGE ? "the cluster's revision is too large for a token" :
 	    lh_strerror(e));
-	requests_fail(k, false, FRAME_FAILED, -e, "its right cannot be set");
+	requests_fail(k, false, FRAME_FAILED, -e, "the shim cannot set the "
+	    "key's right");
 	k->waiters_mode = RIGHT_NONE;
 }
 
@@ -314,7 +315,7 @@ step_new(struct key *k, unsigned most)
 	e = cluster_claim_request(k->s, &k, &most, 1, try);
 	if (e != 0) {
 		requests_fail(k, false, FRAME_FAILED, -e,
-		    "the cluster cannot be asked");
+		    "the shim cannot send the request to the cluster");
 		k->waiters_mode = RIGHT_NONE;
 	}
 	return e != 0;

@@ -71,7 +71,7 @@ write_latencies(const struct shim *s, FILE *f)
 	uint64_t n = 0;
 
 	print_head(f, "claim_seconds", "histogram",
-	    "From a claim to the cluster's grant, or that it is busy.");
+	    "Time from sending a claim to its grant or refusal.");
 	for (unsigned i = 0; i <= SHIM_LATENCIES; i++) {
 		n += s->count.latency[i];
 		fprintf(f, "leasehold_shim_claim_seconds_bucket{table=\"%s\","
@@ -96,15 +96,15 @@ write_session(const struct shim *s, FILE *f)
 	int64_t least = s->count.margin_min_ns;
 
 	print_number(s, f, "up", "gauge", s->up && !s->expired,
-	    "1: there is a session with the cluster that counts.");
+	    "1: the session with the cluster is valid.");
 	print_number(s, f, "store", "gauge", s->store,
-	    "0: the cluster is away; 1: it is there; 2: it cannot be used.");
+	    "The cluster: 0: unreachable; 1: reachable; 2: refused.");
 	print_seconds(s, f, "margin_seconds", s->until_ns > now_ns ?
-	    (int64_t)(s->until_ns - now_ns) : 0, "Until leases of cluster "
-	    "keys end unless the cluster confirms the session.");
+	    (int64_t)(s->until_ns - now_ns) : 0, "Time until leases of cluster "
+	    "keys end, unless the cluster confirms the session.");
 	print_seconds(s, f, "margin_seconds_min",
 	    least == INT64_MAX ? 0 : least,
-	    "The least there was of that when it was confirmed.");
+	    "Least margin that was left when the session was confirmed.");
 }
 
 static void
@@ -112,30 +112,31 @@ write_keys(const struct shim *s, FILE *f)
 {
 	const struct shim_counts *c = &s->count;
 
-	print_number(s, f, "keys", "gauge", s->n_keys, "Keys in mind.");
+	print_number(s, f, "keys", "gauge", s->n_keys, "Keys that the shim "
+	    "knows.");
 	print_number(s, f, "delegations", "gauge", s->n_rights,
-	    "Keys that this host has.");
+	    "Keys that this host holds.");
 	print_number(s, f, "delegations_taken_total", "counter", c->taken,
-	    "Keys that it was given.");
+	    "Keys that this host was granted.");
 	print_number(s, f, "delegations_returned_total", "counter", c->returned,
-	    "Keys that it gave back.");
+	    "Keys that this host returned.");
 	print_number(s, f, "recalls_total", "counter", c->recalls,
-	    "Keys that other hosts queued for meanwhile.");
+	    "Keys held here that other hosts queued for.");
 	print_number(s, f, "reanchored_total", "counter", c->reanchored,
-	    "Keys that were given a new range of tokens meanwhile.");
+	    "Keys held here that got a new base of tokens.");
 	print_number(s, f, "sessions_lost_total", "counter", c->lost,
 	    "Sessions with the cluster that were lost.");
 	print_number(s, f, "keys_broken_total", "counter", c->broken,
-	    "Keys whose leases were ended because of that.");
+	    "Keys whose leases were broken because their right was void.");
 	print_number(s, f, "foreign_total", "counter", c->foreign,
-	    "Locks of other programs that stood among the claims.");
+	    "Locks of other programs found among the claims.");
 	print_number(s, f, "clients", "gauge", s->n_clients, "Connections.");
 	print_number(s, f, "wants", "gauge", s->n_requests,
-	    "Requests that wait.");
+	    "Open requests.");
 	print_number(s, f, "clients_total", "counter", c->clients,
-	    "Connections that there were.");
+	    "Connections accepted.");
 	print_number(s, f, "refused_total", "counter", c->refused,
-	    "Of these, hung up on.");
+	    "Connections closed by the shim.");
 }
 
 static void
@@ -147,9 +148,9 @@ write_store(const struct shim *s, FILE *f)
 	print_number(s, f, "store_calls_total", "counter", r.calls,
 	    "Calls to the cluster's store.");
 	print_number(s, f, "store_unknown_total", "counter", r.unknown,
-	    "Of these, with an unknown outcome, asked again.");
+	    "Calls with an unknown outcome, which were repeated.");
 	print_number(s, f, "store_refused_total", "counter", r.refused,
-	    "Of these, surely not done.");
+	    "Calls that were certainly not applied.");
 	print_number(s, f, "heartbeats_total", "counter", r.heartbeats,
 	    "Confirmations of the session.");
 	print_number(s, f, "sessions_total", "counter", r.sessions,
@@ -157,11 +158,11 @@ write_store(const struct shim *s, FILE *f)
 	print_number(s, f, "stolen_total", "counter", r.stolen,
 	    "Dead sessions of other hosts that were ended.");
 	print_number(s, f, "store_lists_total", "counter", r.lists,
-	    "Times that the store was looked through.");
+	    "Full reads of the store.");
 	print_number(s, f, "store_gaps_total", "counter", r.gaps,
-	    "Of these, because changes may have been missed.");
+	    "Full reads because changes may have been missed.");
 	print_number(s, f, "swept_total", "counter", r.swept,
-	    "Keys in the store that were left behind, and deleted.");
+	    "Leftover keys in the store that were deleted.");
 }
 
 void

@@ -284,8 +284,8 @@ requests_expire(struct shim *s)
 		if (who != NULL)
 			request_answer(w, FRAME_BUSY, 0, who);
 		else
-			request_answer(w, FRAME_AWAY, 0, "the cluster has not "
-			    "answered in time");
+			request_answer(w, FRAME_AWAY, 0, "the cluster did not "
+			    "answer in time");
 		request_free(w);
 	}
 }

@@ -65,7 +65,8 @@ open_cluster(struct shim *s, char why[SHIM_WHY_MAX])
 	s->recipe = recipe_open(&r);
 	if (s->recipe != NULL)
 		return 0;
-	(void)snprintf(why, SHIM_WHY_MAX, "cannot begin with the cluster: %s",
+	(void)snprintf(why, SHIM_WHY_MAX, "cannot start the session with the "
+	    "cluster: %s",
 	    strerror(errno));
 	return errno != 0 ? -errno : -ENOMEM;
 }
@@ -86,8 +87,8 @@ open_all(struct shim *s, char why[SHIM_WHY_MAX])
 		e = shim_state_read(s->o.state_file, &s->mark, why);
 	if (e == 0 && keep &&
 	    (s->saver = state_saver_new(s->o.state_file)) == NULL) {
-		(void)snprintf(why, SHIM_WHY_MAX, "no thread for the state "
-		    "file");
+		(void)snprintf(why, SHIM_WHY_MAX, "cannot start the thread for "
+		    "the state file");
 		e = -ENOMEM;
 	}
 	if (e == 0 && ((s->self = user_of(s, geteuid())) == NULL ||
@@ -190,7 +191,7 @@ on_end_timer(evutil_socket_t fd, short what, void *arg)
 	/* not if the session's claims were not read yet */
 	if ((s->looked || s->session.name == 0) && has_left_all(s) &&
 	    !s->retiring && s->recipe != NULL) {
-		log_line(LOG_DEBUG, "all keys are given back");
+		log_line(LOG_DEBUG, "all keys were returned");
 		s->retiring = true;
 		(void)lhi_cluster_end(s->v);
 		recipe_retire(s->recipe);
@@ -201,8 +202,8 @@ on_end_timer(evutil_socket_t fd, short what, void *arg)
 		(void)evtimer_add(s->end_timer, &tv);
 		return;
 	}
-	log_line(LOG_INFO, "%u keys stay, until the next shim adopts them, or "
-	    "the session's end", s->n_rights);
+	log_line(LOG_INFO, "%u keys stay with this host, until the next shim "
+	    "adopts them or the session ends", s->n_rights);
 	call_ended(s);
 }
 

@@ -31,7 +31,7 @@ static int
 set_text(const char *key, const char *value, char *to, size_t room)
 {
 	if (*value == '\0')
-		return usage_error("%s: there is nothing in it", key);
+		return usage_error("%s: the value is empty", key);
 	if (strlcpy(to, value, room) >= room)
 		return usage_error("%s: more than %zu bytes", key, room - 1);
 	return 0;
@@ -222,9 +222,8 @@ check_cluster(struct conf *c, char error[CONF_ERROR_MAX])
 const char *
 shim_conf_warning(const struct conf *c)
 {
-	return c->in_clear && c->user[0] != '\0' ? "the password goes to the "
-	    "cluster unencrypted, for all on the way to read: use https "
-	    "endpoints" : NULL;
+	return c->in_clear && c->user[0] != '\0' ? "the password is sent to "
+	    "the cluster unencrypted; use https endpoints" : NULL;
 }
 
 /* Writes the default path of the state file. */
@@ -299,15 +298,18 @@ check_conf(struct conf *c, char error[CONF_ERROR_MAX])
 	if (lhi_object_path(path, sizeof(path), c->table, c->system) != 0)
 		return set_error(error, "table: %s", lh_error_detail());
 	if (c->endpoints[0] == '\0')
-		return set_error(error, "endpoints: not said: where is the "
-		    "cluster?  (endpoints = http://127.0.0.1:2379)");
+		return set_error(error, "endpoints is missing: name at least "
+		    "one etcd endpoint, for example http://127.0.0.1:2379");
 	if ((c->user[0] != '\0') != (c->password_file[0] != '\0'))
-		return set_error(error, "user and password_file go together");
+		return set_error(error, "user and password_file must be set "
+		    "together");
 	if ((c->cert_file[0] != '\0') != (c->key_file[0] != '\0'))
-		return set_error(error, "cert_file and key_file go together");
+		return set_error(error, "cert_file and key_file must be set "
+		    "together");
 	if (c->timeout_ms * 4 > c->ttl_ms)
 		return set_error(error,
-		    "timeout: %lldms is more than a quarter of ttl",
+		    "timeout: %lldms is more than a quarter of ttl; reduce "
+		    "timeout or raise ttl",
 		    (long long)c->timeout_ms);
 	if (fill_in(c, error) != 0 || check_cluster(c, error) != 0)
 		return -1;

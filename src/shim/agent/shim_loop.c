@@ -112,7 +112,8 @@ on_reload_signal(evutil_socket_t sig, short what, void *arg)
 
 	notify_reloading();
 	if (shim_conf_load(&fresh, args, error) != 0) {
-		log_line(LOG_ERR, "%s; going on as before", error);
+		log_line(LOG_ERR, "%s; the old configuration stays in use",
+		    error);
 	} else {
 		conf->log_level = fresh.log_level;
 		conf->metrics_mode = fresh.metrics_mode;
@@ -124,8 +125,8 @@ on_reload_signal(evutil_socket_t sig, short what, void *arg)
 		log_level(conf->log_level);
 		serve_configure(conf->metrics, conf->metrics_mode);
 		explicit_bzero(fresh.password, sizeof(fresh.password));
-		log_line(LOG_INFO, "configuration read again (what it says of "
-		    "table, cluster and limits counts from the next start)");
+		log_line(LOG_INFO, "configuration read again (changes of "
+		    "table, cluster and limits take effect at the next start)");
 	}
 	notify("READY=1");
 }
@@ -184,7 +185,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 		feed_ns = now_ns + watchdog_ns;
 	}
 	if (up != shown_up) {
-		notify("STATUS=%s", up ? "A member of the cluster" :
+		notify("STATUS=%s", up ? "Session with the cluster is up" :
 		    "No session with the cluster");
 		setproctitle("%s: %s", conf->table, up ? "up" : "away");
 	}

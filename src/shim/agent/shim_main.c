@@ -27,15 +27,15 @@ extern char **environ;
 static const char help[] =
 "usage: leasehold-shimd [OPTION...]\n"
 "\n"
-"Takes cluster keys of a table to the cluster, so that processes of several\n"
-"hosts exclude each other.  Goes into the background unless told not to.\n"
+"Connects the cluster keys of a table to a cluster, so that processes of\n"
+"several hosts exclude each other.  Runs in the background, unless -f is given.\n"
 "\n"
-"  -c, --config FILE     read FILE, which must be there, not the usual one\n"
-"  -e, --endpoints URLS  where the cluster is\n"
-"  -f, --foreground      stay; log to standard error\n"
+"  -c, --config FILE     read FILE instead of the default configuration file\n"
+"  -e, --endpoints URLS  connect to the cluster at these endpoints\n"
+"  -f, --foreground      stay in the foreground; log to standard error\n"
 "  -n, --check           only check the configuration\n"
-"      --system          the machine's table of that name, not your own\n"
-"  -t, --table NAME      that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system          use the machine's table instead of your own\n"
+"  -t, --table NAME      use this table; default: $LEASEHOLD_TABLE or \"default\"\n"
 "  -v, --verbose         log more\n"
 "      --help            print this\n"
 "      --version         print the version\n";
@@ -100,8 +100,8 @@ static void
 on_ready(void)
 {
 	pidfile_record();
-	log_line(LOG_INFO, "version " LEASEHOLD_VERSION " takes cluster keys "
-	    "of table %s to %s", conf.table, conf.endpoints);
+	log_line(LOG_INFO, "version " LEASEHOLD_VERSION " connects cluster "
+	    "keys of table %s to %s", conf.table, conf.endpoints);
 }
 
 static int

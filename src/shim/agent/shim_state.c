@@ -89,9 +89,9 @@ shim_state_read(const char *path, struct kv_mark *m, char why[SHIM_WHY_MAX])
 		*m = r;
 		return 0;
 	}
-	(void)snprintf(why, SHIM_WHY_MAX, "%.300s is damaged: it tells which "
-	    "cluster this is and how far it was; if you are sure that this "
-	    "cluster was not restored from a backup, remove it", path);
+	(void)snprintf(why, SHIM_WHY_MAX, "%.300s is damaged, so the shim "
+	    "cannot tell whether the cluster was restored from a backup; if "
+	    "you are sure that it was not, remove the file", path);
 	return -EUCLEAN;
 }
 
@@ -225,7 +225,8 @@ state_saver_free(struct state_saver *sv, int byte_fd)
 		e = pthread_cond_timedwait(&sv->end, &sv->lock, &end);
 	ended = sv->ended;
 	if (!ended) {
-		log_line(LOG_ERR, "%s is not written: the disk does not answer",
+		log_line(LOG_ERR, "%s was not written: the disk does not "
+		    "respond",
 		    sv->path);
 		(void)pthread_detach(sv->thread);
 		sv->byte_fd = byte_fd;

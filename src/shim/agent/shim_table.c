@@ -30,7 +30,7 @@ lock_shim_byte(struct shim *s, char why[SHIM_WHY_MAX])
 	if (s->byte_fd < 0) {
 		e = -errno;
 		(void)snprintf(why, SHIM_WHY_MAX, "cannot open the live file "
-		    "of %s once more: %s", s->v->path, strerror(-e));
+		    "of %s again: %s", s->v->path, strerror(-e));
 		return e;
 	}
 	e = lhi_session_lock_shim(s->byte_fd);
@@ -46,8 +46,8 @@ lock_shim_byte(struct shim *s, char why[SHIM_WHY_MAX])
 		return e;
 	}
 	lhi_cluster_read(s->v, &c);
-	(void)snprintf(why, SHIM_WHY_MAX, "table %s has a shim already, "
-	    "process %u: end that one first", lh_table_name(s->lh),
+	(void)snprintf(why, SHIM_WHY_MAX, "table %s already has a shim, "
+	    "process %u; stop it first", lh_table_name(s->lh),
 	    c.shim_pid);
 	return -EBUSY;
 }
@@ -69,7 +69,7 @@ shim_table_open(struct shim *s, char why[SHIM_WHY_MAX])
 	s->prefix_len = strnlen(s->v->hdr->cluster_prefix, SHM_PREFIX);
 	if (s->prefix_len == 0) {
 		(void)snprintf(why, SHIM_WHY_MAX, "table %s has no cluster "
-		    "keys: it was made with an empty prefix",
+		    "keys, because it was created with an empty prefix",
 		    lh_table_name(s->lh));
 		e = -EOPNOTSUPP;
 	} else {

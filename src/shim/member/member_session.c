@@ -114,8 +114,8 @@ set_up(struct recipe *r, int64_t create)
 	r->session.create_revision = create;
 	r->notices |= NOTIFY_UP;
 	if (r->adopted) {
-		(void)strlcpy(r->why, "what the session has is being looked "
-		    "at", sizeof(r->why));
+		(void)strlcpy(r->why, "the session's claims are being read",
+		    sizeof(r->why));
 		r->adopting = ADOPT_FIRST;
 		resync_start(r, false);
 	} else {
@@ -176,7 +176,7 @@ adopt_done(struct store_call *call, const struct kv_answer *answer)
 
 	r->session_call = NULL;
 	if (!txn_has_session(r, answer)) {
-		session_lost(r, "the session to adopt is not there");
+		session_lost(r, "the session to adopt is missing");
 		return;
 	}
 	r->lease = answer->results->pairs->lease;

@@ -117,7 +117,7 @@ deliver_answer(struct call *c)
 		if (p == NULL) {	/* status OK without a message */
 			a.fate = FATE_UNKNOWN;
 			a.status = GRPC_NONE;
-			a.message = "the answer was cut short";
+			a.message = "the answer was truncated";
 		}
 	}
 	c->on_answer(&a, c->arg);
@@ -134,7 +134,7 @@ deliver_message(struct call *c)
 
 	if (len == -2 && !c->ended) {
 		reset_stream(c);
-		call_end(c, GRPC_NONE, "the answer makes no sense");
+		call_end(c, GRPC_NONE, "the answer is invalid");
 		return true;
 	}
 	if (p == NULL)

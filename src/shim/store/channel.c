@@ -97,8 +97,8 @@ explain_tls(struct channel *ch, char *text, size_t room)
 		(void)snprintf(text, room, "TLS: %s",
 		    ERR_reason_error_string(e));
 	else if (is_maybe_refused(ch, ssl))
-		(void)strlcat(text, ", and nothing was said before: is our "
-		    "certificate refused?", room);
+		(void)strlcat(text, ", without a TLS alert; perhaps the server "
+		    "refuses our certificate", room);
 }
 
 /* True if the server agreed to HTTP/2. */
@@ -118,7 +118,8 @@ on_connected(struct channel *ch)
 	int error, one = 1;
 
 	if (ch->o.tls != NULL && !has_chosen_h2(ch->bev)) {
-		channel_down(ch, "the server speaks no HTTP/2: is it etcd?");
+		channel_down(ch, "the server does not speak HTTP/2; check that "
+		    "it is etcd");
 		return;
 	}
 	(void)setsockopt(bufferevent_getfd(ch->bev), IPPROTO_TCP, TCP_NODELAY,

@@ -108,9 +108,9 @@ endpoints_parse(struct endpoints *e, const char *text, char *why, size_t room)
 		if (e->n == ENDPOINTS_MAX)
 			what = "too many endpoints";
 		else if (!parse_scheme(&p, &tls) || !parse_one(one, p))
-			what = "no endpoint is like that";
+			what = "invalid endpoint";
 		else if (e->n > 0 && tls != e->tls)
-			what = "https with all endpoints or with none";
+			what = "use https for all endpoints or for none";
 		else
 			e->n++;
 		if (what != NULL)
@@ -122,8 +122,8 @@ endpoints_parse(struct endpoints *e, const char *text, char *why, size_t room)
 		what = "no endpoint";
 	/* the text may contain a password: do not repeat it */
 	if (what != NULL && strchr(text, '@') != NULL)
-		(void)snprintf(why, room, "no user and password are to be in "
-		    "an endpoint: use user and password_file");
+		(void)snprintf(why, room, "an endpoint must not contain user "
+		    "and password; use user and password_file");
 	else if (what != NULL)
 		(void)snprintf(why, room, "%s: '%s'", what, text);
 	explicit_bzero(copy, strlen(text));

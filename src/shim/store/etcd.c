@@ -160,7 +160,7 @@ on_answer(const struct answer *a, void *arg)
 		return;
 	}
 	(void)snprintf(why, sizeof(why), "%s", in == NULL ?
-	    "the answer makes no sense" : e->why);
+	    "the answer is invalid" : e->why);
 	if (in != NULL)
 		wire_free(in);
 	deliver_not_done(r, FATE_UNKNOWN, why, GRPC_NONE);

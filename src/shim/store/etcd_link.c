@@ -170,7 +170,7 @@ etcd_leave_endpoint(struct etcd *e, const char *why)
 		event_active(e->again, 0, 0);
 		return;
 	}
-	drop_channel(e, "the store is away");
+	drop_channel(e, "the store is unreachable");
 	for (unsigned i = 0; i < e->rounds && ms < ROUND_MAX_MS; i++)
 		ms *= 2;
 	e->rounds++;
@@ -198,16 +198,17 @@ etcd_check_mark(struct etcd *e, const struct wire_in *in, int64_t mark)
 	char why[ETCD_TEXT_MAX];
 
 	if (e->mark.cluster != 0 && in->cluster != e->mark.cluster) {
-		(void)snprintf(why, sizeof(why), "another cluster: it is %llx, "
-		    "and it was %llx", (unsigned long long)in->cluster,
+		(void)snprintf(why, sizeof(why), "this is another cluster: its "
+		    "id is %llx, and it was %llx",
+		    (unsigned long long)in->cluster,
 		    (unsigned long long)e->mark.cluster);
 		etcd_refuse_store(e, why);
 		return false;
 	}
 	if (in->revision < mark) {
-		(void)snprintf(why, sizeof(why), "the store has gone back in "
-		    "time: revision %lld, and it was %lld (restored from an "
-		    "older snapshot?)", (long long)in->revision,
+		(void)snprintf(why, sizeof(why), "the store is older than "
+		    "before: its revision is %lld, and it was %lld; perhaps it "
+		    "was restored from a snapshot", (long long)in->revision,
 		    (long long)mark);
 		etcd_refuse_store(e, why);
 		return false;
@@ -249,7 +250,7 @@ step_call(struct etcd *e, enum etcd_step step, const char *path,
 	e->step = step;
 	e->step_ms = etcd_now_ms();
 	if (!sent)
-		etcd_leave_endpoint(e, "nothing can be sent");
+		etcd_leave_endpoint(e, "cannot send a request");
 }
 
 static void
@@ -259,7 +260,8 @@ on_login(const struct answer *a, void *arg)
 	struct wire_in *in;
 
 	if (a->status == GRPC_PRECONDITION) {	/* authentication is off */
-		etcd_advise(e, "%s asks for no password, although there is one",
+		etcd_advise(e, "%s requires no password, although one is "
+		    "configured",
 		    channel_name(e->ch));
 		step_status(e);
 		return;
@@ -277,7 +279,7 @@ on_login(const struct answer *a, void *arg)
 		step_status(e);
 	} else if (in == NULL) {
 		etcd_leave_endpoint(e, a->fate != FATE_DONE ? a->message :
-		    "its answer makes no sense");
+		    "its answer is invalid");
 	}
 	if (in != NULL)
 		wire_free(in);
@@ -317,7 +319,7 @@ on_status(const struct answer *a, void *arg)
 
 	if (in == NULL) {
 		etcd_leave_endpoint(e, a->fate != FATE_DONE ? a->message :
-		    "its answer makes no sense");
+		    "its answer is invalid");
 		return;
 	}
 	if (etcd_check_mark(e, in, 0)) {
@@ -364,7 +366,7 @@ on_check(const struct answer *a, void *arg)
 	    wire_get_answer(a->body, a->len, NULL);
 	if (in == NULL)
 		etcd_leave_endpoint(e, a->fate != FATE_DONE ? a->message :
-		    "its answer makes no sense");
+		    "its answer is invalid");
 	else if (etcd_check_mark(e, in, e->step_mark))
 		set_ready(e);
 	if (in != NULL)
@@ -412,7 +414,7 @@ etcd_connect(struct etcd *e)
 	e->step_ms = etcd_now_ms();
 	e->ch = channel_open(&o);
 	if (e->ch == NULL)
-		etcd_leave_endpoint(e, "it cannot be tried");
+		etcd_leave_endpoint(e, "cannot connect to it");
 }
 
 void

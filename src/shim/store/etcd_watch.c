@@ -45,12 +45,12 @@ on_canceled(struct etcd *e, const struct wire_in *in)
 			etcd_login(e);
 		} else {
 			etcd_refuse_store(e,
-			    "it may not be watched: permission denied");
+			    "cannot watch the keys: permission denied");
 		}
 		return;
 	}
 	if (etcd_now_ms() - e->watch_ms < SOON_MS) {
-		etcd_leave_endpoint(e, "it does not let us watch");
+		etcd_leave_endpoint(e, "the server cancels every watch");
 		return;
 	}
 	etcd_watch(e);
@@ -97,7 +97,7 @@ on_message(const uint8_t *body, size_t len, void *arg)
 
 	e->heard_ms = etcd_now_ms();
 	if (in == NULL) {
-		etcd_leave_endpoint(e, "what its watch tells makes no sense");
+		etcd_leave_endpoint(e, "its watch sent an invalid message");
 		return;
 	}
 	if (!etcd_check_mark(e, in, 0)) {
@@ -132,5 +132,5 @@ etcd_watch(struct etcd *e)
 	e->watch = body.p == NULL ? NULL : channel_call(e->ch, &o);
 	free(body.p);
 	if (e->watch == NULL)
-		etcd_leave_endpoint(e, "it cannot be watched");
+		etcd_leave_endpoint(e, "cannot start the watch");
 }

@@ -108,7 +108,7 @@ on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name,
 	} else if (is_text(name, name_len, ":status") &&
 	    !is_text(value, len, "200")) {
 		(void)snprintf(c->message, sizeof(c->message), "the server "
-		    "answered with HTTP status %.*s: is it etcd?",
+		    "answered with HTTP status %.*s; check that it is etcd",
 		    len < 8 ? (int)len : 8, value);
 	}
 	return 0;
