@@ -133,9 +133,9 @@ report_busy(struct detail *d)
 {
 	const struct lhi_busy_detail *b = &d->busy;
 	const char *verdict = d->busy_code == -ETIMEDOUT ?
-	    "waited in vain for" : d->busy_code == -ECANCELED ?
-	    "the wait was cancelled for" : d->busy_code == -EALREADY ?
-	    "you hold it yourself:" : "busy:";
+	    "timed out waiting: " : d->busy_code == -ECANCELED ?
+	    "cancelled while waiting: " : d->busy_code == -EALREADY ?
+	    "you already hold it: " : "";
 	double held = (double)(b->now_ns - b->since_ns) / NS_PER_SEC;
 	double left = (double)(b->expires_ns - b->now_ns) / NS_PER_SEC;
 	char readers[48] = "", ends[64] = "its lease has no deadline";
@@ -143,8 +143,8 @@ report_busy(struct detail *d)
 
 	if (b->blind != 0)
 		(void)snprintf(blind, sizeof(blind), "; this process cannot "
-		    "tell whether the holder lives: it cannot ask the table's "
-		    "live file (%s)", strerror(b->blind));
+		    "tell whether the holder lives, because it cannot use "
+		    "the table's live file (%s)", strerror(b->blind));
 	if (b->session)
 		(void)snprintf(who, sizeof(who), "session '%s'",
 		    b->application);
@@ -159,24 +159,24 @@ report_busy(struct detail *d)
 		    b->with_session ? "renewed" : "extended");
 	if (b->readers > 1)
 		(void)snprintf(readers, sizeof(readers),
-		    "%u readers, the last of them ", b->readers);
+		    "%u readers, the last one ", b->readers);
 	else if (b->readers == 1)
 		(void)snprintf(readers, sizeof(readers), "one reader, ");
 	if (b->pid != 0)
 		(void)snprintf(d->text, sizeof(d->text),
-		    "%s key '%s': held by %s%s for %.3f s, token %llu; %s%s",
+		    "%skey '%s' is held by %s%s for %.3f s, token %llu; %s%s",
 		    verdict, b->key, readers, who, held < 0 ? 0 : held,
 		    (unsigned long long)b->token, ends, blind);
 	else if (b->delayed_ns > 0)
 		(void)snprintf(d->text, sizeof(d->text),
-		    "%s key '%s': nobody holds it, and nobody is granted it "
-		    "for %.3f s: a session that held it ended uncleanly",
+		    "%skey '%s' is free, but nobody is granted it for %.3f s, "
+		    "because a session that held it ended uncleanly",
 		    verdict, b->key, (double)b->delayed_ns / NS_PER_SEC);
 	else
 		(void)snprintf(d->text, sizeof(d->text),
-		    "%s key '%s': nobody holds it at this moment, %s", verdict,
-		    b->key, b->waiters ? "but others wait for it" :
-		    "but it was held a moment ago: try again");
+		    "%skey '%s' is free at this moment, but %s", verdict,
+		    b->key, b->waiters ? "others wait for it" :
+		    "was held a moment ago; try again");
 	d->busy_code = 0;
 }
 

@@ -49,8 +49,9 @@ lhi_process_begin(void)
 		return lhi_fail(-ENOMEM, "no memory for a page");
 	if (madvise(p, PAGE_LEN, MADV_WIPEONFORK) != 0) {
 		(void)munmap(p, PAGE_LEN);
-		return lhi_fail(-ENOMEM, "no page can be had that the kernel "
-		    "zeroes in a child (MADV_WIPEONFORK, Linux 4.14)");
+		return lhi_fail(-ENOMEM, "the kernel cannot clear a page in a "
+		    "forked child (MADV_WIPEONFORK); Linux 4.14 or later is "
+		    "needed");
 	}
 	atomic_store(&p->entered, PROCESS_ENTERED);
 	if (!atomic_compare_exchange_strong(&lhi_process, &none, p))
@@ -116,9 +117,8 @@ lhi_process_read(void)
 		return lhi_fail(-why, "cannot open /proc/self/stat: %s",
 		    strerror(why));
 	if (time_ns == 0 || pid_ns == 0 || start == 0)
-		return lhi_fail(-EXDEV, "which clock this process has, and "
-		    "which process it is, cannot be read from /proc/self: "
-		    "mount /proc");
+		return lhi_fail(-EXDEV, "cannot read the namespaces and start "
+		    "time of this process from /proc/self; mount /proc");
 	/* lhi_process_none would be inherited by a child */
 	if (p != &lhi_process_none) {
 		atomic_store(&p->time_ns, time_ns);

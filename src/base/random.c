@@ -19,7 +19,7 @@ lhi_random_fill(void *to, size_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			(void)lhi_fail(-EIO, "the kernel gives no random "
+			(void)lhi_fail(-EIO, "the kernel returned no random "
 			    "bytes (getrandom: %s)", strerror(errno));
 			errno = saved;
 			return -EIO;

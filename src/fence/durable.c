@@ -58,11 +58,12 @@ default_dir(char to[FENCE_DIR_MAX], bool system_wide)
 		n = snprintf(to, FENCE_DIR_MAX, "%s/.local/state/leasehold",
 		    home);
 	else
-		return lhi_fail(-EINVAL, "neither XDG_STATE_HOME nor HOME says "
-		    "where fence files should be: give a fence directory");
+		return lhi_fail(-EINVAL, "cannot choose a fence directory, "
+		    "because neither XDG_STATE_HOME nor HOME is set; name a "
+		    "fence directory");
 	return n < (int)FENCE_DIR_MAX ? 0 : lhi_fail(-ENAMETOOLONG, "the path "
-	    "of the usual fence directory is longer than %u bytes: give "
-	    "another", FENCE_DIR_MAX - 1);
+	    "of the default fence directory has more than %u bytes; name "
+	    "another one", FENCE_DIR_MAX - 1);
 }
 
 static int
@@ -71,11 +72,11 @@ choose_dir(char to[FENCE_DIR_MAX], const struct lh_open_opts *o)
 	if (o->fence_dir == NULL)
 		return default_dir(to, o->flags & LH_SYSTEM);
 	if (o->fence_dir[0] != '/')
-		return lhi_fail(-EINVAL, "'%s' is no fence directory: give its "
+		return lhi_fail(-EINVAL, "fence directory '%s' is not an "
 		    "absolute path", o->fence_dir);
 	return strlcpy(to, o->fence_dir, FENCE_DIR_MAX) < FENCE_DIR_MAX ? 0 :
-	    lhi_fail(-ENAMETOOLONG, "the path of the fence directory is longer "
-	    "than %u bytes: give another", FENCE_DIR_MAX - 1);
+	    lhi_fail(-ENAMETOOLONG, "the path of the fence directory has more "
+	    "than %u bytes; name another one", FENCE_DIR_MAX - 1);
 }
 
 uint64_t

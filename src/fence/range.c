@@ -172,8 +172,8 @@ for_each_name(const struct claim *c,
 		if (got == 0)
 			return 0;
 		if (got < 0)
-			return lhi_fail(-errno, "cannot read the directory %s, "
-			    "where the ranges of tokens are: %s", c->dir,
+			return lhi_fail(-errno, "cannot read the directory of "
+			    "token ranges, %s: %s", c->dir,
 			    strerror(errno));
 		for (ssize_t at = 0; at < got;) {
 			const struct dent *d = (void *)(u.bytes + at);
@@ -182,8 +182,8 @@ for_each_name(const struct claim *c,
 			at += d->len;
 		}
 	}
-	return lhi_fail(-EIO, "there are too many files in %s: remove what "
-	    "does not belong there (ranges are files with numbers for names)",
+	return lhi_fail(-EIO, "there are too many files in the directory of "
+	    "token ranges, %s; remove files whose names are not numbers",
 	    c->dir);
 }
 
@@ -230,26 +230,26 @@ open_claim_dir(struct claim *c)
 static int
 report_write_error(const struct claim *c, const char *what, int error)
 {
-	const char *remedy = "see to the disk, or use another fence directory";
+	const char *remedy = "check the disk, or use another fence directory";
 
 	switch (error) {
 	case ENOSPC:
 	case EDQUOT:
-		remedy = "make room there";
+		remedy = "free some space";
 		break;
 	case EROFS:
 		remedy = "mount it writable";
 		break;
 	case EACCES:
 	case EPERM:
-		remedy = "see to it that this user may write there";
+		remedy = "give this user write permission";
 		break;
 	case ENOENT:
-		remedy = "the directory was removed; make it again";
+		remedy = "the directory was removed; create it again";
 		break;
 	}
-	return lhi_fail(-error, "no range of tokens could be claimed in %s: "
-	    "%s: %s; %s", c->dir, what, strerror(error), remedy);
+	return lhi_fail(-error, "cannot claim a range of tokens in %s: %s: %s; "
+	    "%s", c->dir, what, strerror(error), remedy);
 }
 
 /* Writes the content of the temporary file. */
@@ -267,17 +267,17 @@ write_content(const struct claim *c, int fd, uint64_t n)
 	b.sum = lhi_hash(&b, offsetof(struct range_file, sum));
 	/* a write beyond the limit would raise SIGXFSZ */
 	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < sizeof(b))
-		return lhi_fail(-EFBIG, "no range of tokens could be claimed "
-		    "in %s: this process may write files of %llu bytes only "
-		    "(ulimit -f): raise that", c->dir,
+		return lhi_fail(-EFBIG, "cannot claim a range of tokens in %s: "
+		    "this process may only write files of up to %llu bytes; "
+		    "raise that limit (ulimit -f)", c->dir,
 		    (unsigned long long)most.rlim_cur);
 	put = lhi_range_sys.pwrite(fd, &b, sizeof(b), 0);
 	if (put < 0)
 		return report_write_error(c, "cannot write", errno);
 	if (put != (ssize_t)sizeof(b))
-		return lhi_fail(-EIO, "no range of tokens could be claimed in "
-		    "%s: only %zd of %zu bytes could be written; see to the "
-		    "disk and make room there", c->dir, put, sizeof(b));
+		return lhi_fail(-EIO, "cannot claim a range of tokens in %s: "
+		    "only %zd of %zu bytes were written; check the disk and "
+		    "free some space", c->dir, put, sizeof(b));
 	if (c->mode & S_IRGRP)
 		(void)fchmod(fd, c->mode);	/* whatever the umask is */
 	return 0;
@@ -300,7 +300,7 @@ write_temporary(struct claim *c, uint64_t n)
 	fd = lhi_range_sys.open(c->fd, c->temporary,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, c->mode);
 	if (fd < 0)
-		return report_write_error(c, "cannot make a file", errno);
+		return report_write_error(c, "cannot create a file", errno);
 	lhi_point("range.made");
 	error = write_content(c, fd, n);
 	lhi_point("range.written");
@@ -317,7 +317,7 @@ write_temporary(struct claim *c, uint64_t n)
 static int
 report_used_up(const struct claim *c)
 {
-	return lhi_fail(-ENOSPC, "the numbers of ranges in %s are used up: use "
+	return lhi_fail(-ENOSPC, "all range numbers in %s are used up; use "
 	    "another table name or fence directory", c->dir);
 }
 
@@ -347,8 +347,9 @@ link_number(const struct claim *c, uint64_t *n)
 		(void)report_write_error(c, "cannot sync the directory", errno);
 		return AGAIN;
 	}
-	return lhi_fail(-EIO, "no range of tokens could be claimed in %s: "
-	    "others were faster %d times; is something looping?", c->dir,
+	return lhi_fail(-EIO, "cannot claim a range of tokens in %s: other "
+	    "processes were faster %d times; check whether a process claims "
+	    "ranges in a loop", c->dir,
 	    LINK_TRIES);
 }
 
@@ -402,8 +403,9 @@ claim_free_number(struct claim *c, uint64_t least, uint64_t *out)
 		*out = least;
 		return 0;
 	}
-	return lhi_fail(-EIO, "no range of tokens could be claimed in %s: %d "
-	    "times %d others were faster; is something looping?", c->dir,
+	return lhi_fail(-EIO, "cannot claim a range of tokens in %s: in %d "
+	    "attempts, %d other claims were faster each time; check whether a "
+	    "process claims ranges in a loop", c->dir,
 	    ROUNDS, RANGE_KEEP);
 }
 
@@ -476,14 +478,15 @@ lhi_range_read(const char *dir, uint64_t n, struct lhi_range *r)
 	(void)close(c.fd);
 	errno = saved;
 	if (got < 0)
-		return lhi_fail((int)got, "cannot read %s/%s, which says that "
-		    "its tokens are taken: %s", dir, name,
+		return lhi_fail((int)got, "cannot read the claimed token range "
+		    "%s/%s: %s", dir, name,
 		    strerror((int)-got));
 	if (got != (ssize_t)sizeof(b) || b.magic != MAGIC ||
 	    b.format != FORMAT || b.len != sizeof(b) || b.n != n ||
 	    b.sum != lhi_hash(&b, offsetof(struct range_file, sum)))
-		return lhi_fail(-EUCLEAN, "%s/%s is damaged: its number still "
-		    "counts, and the table will claim another", dir, name);
+		return lhi_fail(-EUCLEAN, "the token range %s/%s is damaged; "
+		    "its number stays used, and the table will claim another "
+		    "range", dir, name);
 	*r = (struct lhi_range){ { b.uuid[0], b.uuid[1] }, b.n, b.epoch_ms };
 	return 0;
 }

@@ -71,21 +71,21 @@ report_open_error(const char *dir, int error)
 {
 	switch (error) {
 	case ENOENT:
-		return lhi_fail(-ENOENT, "there is no directory %s, where the "
-		    "ranges of tokens are: restore it from a backup, or make "
-		    "it again, empty, with the same owner", dir);
+		return lhi_fail(-ENOENT, "the directory of token ranges, %s, "
+		    "is missing; restore it from a backup, or create it again, "
+		    "empty, with the same owner", dir);
 	case ENOTDIR:
 	case ELOOP:
-		return lhi_fail(-ENOTDIR, "%s is no directory (or a link): the "
-		    "ranges of tokens are to be there; move away what has its "
-		    "place", dir);
+		return lhi_fail(-ENOTDIR, "%s must be the directory of token "
+		    "ranges, but it is no directory, or a symbolic link; move "
+		    "it away", dir);
 	case EACCES:
 		return lhi_fail(-EACCES, "no permission to use the directory "
-		    "%s, where the ranges of tokens are: see to it that this "
-		    "user may write there", dir);
+		    "of token ranges, %s; give this user write permission",
+		    dir);
 	default:
-		return lhi_fail(-error, "cannot open the directory %s, where "
-		    "the ranges of tokens are: %s", dir, strerror(error));
+		return lhi_fail(-error, "cannot open the directory of token "
+		    "ranges, %s: %s", dir, strerror(error));
 	}
 }
 
@@ -118,10 +118,10 @@ lhi_range_open_dir(const char *dir, mode_t *mode)
 		return fd;
 	}
 	(void)close(fd);
-	return lhi_fail(-EACCES, "the directory %s, where the ranges of tokens "
-	    "are, belongs to user %u with mode %03o: it must belong to this "
-	    "user, to root, or to a group of this user that may write there, "
-	    "and others must not", dir, (unsigned)st.st_uid,
+	return lhi_fail(-EACCES, "the directory of token ranges, %s, belongs "
+	    "to user %u with mode %03o; it must belong to this user, to root, "
+	    "or to a group of this user with write permission, and must not be "
+	    "writable by others", dir, (unsigned)st.st_uid,
 	    (unsigned)st.st_mode & 0777);
 }
 
@@ -135,7 +135,7 @@ lhi_range_dir(char to[RANGE_PATH_MAX], const char *fence_dir,
 	int n;
 
 	if (fence_dir[0] != '/')
-		return lhi_fail(-EINVAL, "'%s' is no fence directory: give its "
+		return lhi_fail(-EINVAL, "fence directory '%s' is not an "
 		    "absolute path", fence_dir);
 	/* .../leasehold.0/NAME.table becomes leasehold.0.NAME.fence */
 	leaf = leaf == NULL ? object_path : leaf + 1;
@@ -148,7 +148,8 @@ lhi_range_dir(char to[RANGE_PATH_MAX], const char *fence_dir,
 	n = snprintf(to, RANGE_PATH_MAX, "%s/%.*s.%.*s.fence", fence_dir,
 	    leaf > dir ? (int)(leaf - dir - 1) : 0, dir, (int)len, leaf);
 	return n > 0 && n < RANGE_PATH_MAX ? 0 : lhi_fail(-ENAMETOOLONG,
-	    "the path of the fence directory %s is too long", fence_dir);
+	    "the path of the fence directory %s is too long; name another one",
+	    fence_dir);
 }
 
 /*
@@ -172,7 +173,7 @@ sync_parent(const char *path)
 	if (fd < 0 ? errno != EACCES : lhi_range_sys.fsync(fd) != 0 &&
 	    errno != EROFS && errno != EINVAL)
 		error = lhi_fail(-errno, "cannot sync the directory %s: %s; "
-		    "see to the disk, or use another fence directory", parent,
+		    "check the disk, or use another fence directory", parent,
 		    strerror(errno));
 	if (fd >= 0)
 		(void)close(fd);
@@ -233,8 +234,8 @@ lhi_range_make_dir(const char *dir, gid_t group, unsigned parents)
 	}
 	made = lhi_range_sys.mkdir(dir, 0700) == 0;
 	if (!made && errno != EEXIST)
-		error = lhi_fail(-errno, "cannot make the directory %s for "
-		    "ranges of tokens: %s; make it, or give another fence "
+		error = lhi_fail(-errno, "cannot create the directory of token "
+		    "ranges, %s: %s; create it, or name another fence "
 		    "directory", dir, strerror(errno));
 	if (error == 0 && for_group)
 		error = give_to_group(dir, group);

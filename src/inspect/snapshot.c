@@ -202,8 +202,8 @@ lhi_snapshot_take(struct lhi_snapshot *sn, struct shm_slot *s)
 	    WHOLE_TRIES); i++)
 		error = read_key(sn);
 	if (error == -EAGAIN && !sn->whole)
-		return lhi_fail(-EAGAIN, "key '%.64s' does not hold still: ask "
-		    "again", sn->key);
+		return lhi_fail(-EAGAIN, "key '%.64s' kept changing while it "
+		    "was read; try again", sn->key);
 	if (sn->holders.no_memory || sn->waiters.no_memory)
 		return lhi_fail(-ENOMEM, "out of memory");
 	if (error != 0 && error != -EAGAIN)
@@ -234,8 +234,8 @@ lhi_snapshot_of(struct lhi_snapshot *sn, const char *key)
 			return 0;	/* and the slot still belongs to that
 					 * key */
 	}
-	return error != 0 ? error : lhi_fail(-EAGAIN, "key '%.64s' comes and "
-	    "goes: ask again", key);
+	return error != 0 ? error : lhi_fail(-EAGAIN, "key '%.64s' is created "
+	    "and removed again and again; try again", key);
 }
 
 void

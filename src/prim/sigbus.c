@@ -247,8 +247,8 @@ install_handler(void)
 	if (is_our_handler(&now))
 		return 0;
 	if (is_handler(&now))
-		return lhi_fail(-EBUSY, "this process has a handler of its own "
-		    "for SIGBUS: call lh_sigbus() from it, and open the table "
+		return lhi_fail(-EBUSY, "this process has its own handler for "
+		    "SIGBUS; call lh_sigbus() from it, and open the table "
 		    "without LH_CATCH_SIGBUS");
 	before = now;
 	return sigaction(SIGBUS, &ours, NULL) != 0 ? -errno : 0;

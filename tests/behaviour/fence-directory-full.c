@@ -77,7 +77,7 @@ in_a_small_world(void *arg)
 	if (!t_mount(dir, "size=64k,mode=700"))
 		return T_NO_MOUNT;
 	fill_up();
-	refused(table, &o, -ENOSPC, "make room");
+	refused(table, &o, -ENOSPC, "free some space");
 	make_room();
 	is(remount("size=64k,mode=700", MS_RDONLY), 0, "read-only");
 	refused(table, &o, -EROFS, "Read-only");
@@ -88,7 +88,7 @@ in_a_small_world(void *arg)
 	snprintf(cmd, sizeof(cmd), "rm %s/*.fence/[0-9]*", dir);
 	is(system(cmd), 0, "its range is lost");
 	fill_up();
-	stops(table, &o, "make room");
+	stops(table, &o, "free some space");
 	is(remount("size=64k,mode=700", MS_RDONLY), 0, "read-only");
 	stops(table, &o, "writable");
 	is(remount("size=64k,mode=700", 0), 0, "writable");

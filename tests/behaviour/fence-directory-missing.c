@@ -77,7 +77,8 @@ gone(void)
 	    "without the directory local is refused");
 	ok(strstr(lh_error_detail(), fence_ranges(table)) != NULL,
 	    "naming it");
-	ok(strstr(lh_error_detail(), "make") != NULL, "and what to do");
+	ok(strstr(lh_error_detail(), "create it again") != NULL,
+	    "and what to do");
 	is(fence_token(other, "new", LH_LOCAL, &token), -EIO,
 	    "for other keys as well");
 	is(fence_token(other, "k", LH_EPHEMERAL, &token), 0,

@@ -115,7 +115,7 @@ until_true 5000 test -e "$dir/one.holds"
 in_time "$(t_ms 5000)" run env LEASEHOLD_HELD="$(sed "s/:x=/:other=/" "$dir/held")" \
     "$LEASEHOLD" run -w 500ms x true
 is "$status" 75 "not in that tree: it waits its time"
-like "$err" "waited in vain" "  and is told of no deadlock"
+like "$err" "timed out waiting" "  and is told of no deadlock"
 : >"$dir/go"
 
 # explain goes on into the job.

@@ -119,14 +119,14 @@ done
 
 others_claimed
 run faulty "pwrite64:retval=100" "$LEASEHOLD" run --scope local k true
-fails_with 71 "a short write" "$ranges" "only 100 of 512 bytes" "make room"
+fails_with 71 "a short write" "$ranges" "only 100 of 512 bytes" "free some space"
 goes_on
 
 for error in ENOSPC EDQUOT; do
 	others_claimed
 	run faulty "pwrite64:error=$error" \
 	    "$LEASEHOLD" run --scope local k true
-	fails_with 71 "$error" "$ranges" "make room there"
+	fails_with 71 "$error" "$ranges" "free some space"
 	goes_on
 done
 
@@ -189,7 +189,7 @@ goes_on
 chmod 777 "$ranges"
 others_claimed
 run lh run --scope local k true
-fails_with 71 "everybody may write there" "$ranges" "others must not"
+fails_with 71 "everybody may write there" "$ranges" "not be writable by others"
 chmod 700 "$ranges"
 goes_on
 
@@ -222,7 +222,7 @@ if [ "$(id -u)" = 0 ]; then
 	run setpriv --reuid=65534 --regid=65534 --clear-groups "$LEASEHOLD" \
 	    run --system --scope local k true
 	fails_with 71 "another user, without permission" \
-	    "$fences/leasehold.system" "may write there"
+	    "$fences/leasehold.system" "write permission"
 	run setpriv --reuid=65534 --regid=65534 --clear-groups "$LEASEHOLD" \
 	    run --system j true
 	is "$status" 0 "  is granted what is ephemeral"
@@ -244,7 +244,7 @@ is "$status" 71 "fdatasync always fails, init: 71"
 ok "  no table is there" test ! -e "$(object)"
 run faulty "pwrite64:error=ENOSPC" "$LEASEHOLD" init --fence-dir "$fences"
 is "$status" 73 "no room, init: 73"
-like "$err" "make room there" "  says what to do"
+like "$err" "free some space" "  says what to do"
 run lh init --fence-dir /proc/leasehold
 isnt "$status" 0 "where no directory can be made: refused"
 like "$err" "/proc/leasehold" "  says where"

@@ -122,7 +122,7 @@ for h in , ,,, a a= "$LEASEHOLD_TABLE:a=" "$LEASEHOLD_TABLE:a=xyz" \
     "$LEASEHOLD_TABLE:a=${id}0" "$LEASEHOLD_TABLE:a=${id%?}g" \
     "$LEASEHOLD_TABLE:b=$id" "$(printf '%0100000d' 1)"; do
 	run env "LEASEHOLD_HELD=$h" "$LEASEHOLD" run -w 100ms a true
-	like "$err" "waited in vain" "LEASEHOLD_HELD='${h:0:50}'"
+	like "$err" "timed out waiting" "LEASEHOLD_HELD='${h:0:50}'"
 done
 run env "LEASEHOLD_HELD=x,$LEASEHOLD_TABLE:a=$id,y" "$LEASEHOLD" run a true
 like "$err" "wait for itself" "an entry among others is found"

@@ -66,7 +66,7 @@ is "$status" 75 "acquire -v -n, busy: 75"
 like "$err" "'k'" "  and why"
 run lh acquire -v -w 20ms k
 is "$status" 75 "acquire -v -w, busy: 75"
-like "$err" "waiting: busy: key 'k': held by" "  says whom it waits for"
+like "$err" "waiting: key 'k' is held by" "  says whom it waits for"
 run lh acquire -v j
 is "$status" 0 "acquire -v, free: 0"
 like "$err" "acquired 'j' (exclusive) after" "  says so"
