@@ -30,6 +30,8 @@ static const char help[] =
 "Exit status 0: sound; 65: damaged, or not a table; 1: there is none.\n"
 "\n"
 "      --repair      make it sound, if nobody uses it (75: somebody does)\n"
+"      --force       with --repair: also declare dead the sessions that\n"
+"                    nobody can prove dead, if their process is not seen\n"
 "      --dry-run     with --repair: only tell what would be done\n"
 "      --json        print JSON\n"
 "      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
@@ -37,7 +39,7 @@ static const char help[] =
 "      --help        print this\n";
 
 struct fsck {
-	bool json, repair, dry;
+	bool json, repair, dry, force;
 	json_t *findings;	/* with json */
 	bool no_memory;
 };
@@ -146,7 +148,8 @@ static int
 repair_table(struct fsck *k, const struct table_opts *table)
 {
 	int n = lh_table_repair(table->name, (table->system ? LH_SYSTEM : 0) |
-	    (k->dry ? LH_DRY_RUN : 0), note_finding, k);
+	    (k->dry ? LH_DRY_RUN : 0) | (k->force ? LH_FORCE : 0), note_finding,
+	    k);
 
 	if (n == -ENOENT)
 		return open_table_missing(table);
@@ -169,7 +172,7 @@ take_option(int c, char *value, void *arg)
 	struct fsck *k = arg;
 
 	(void)value;
-	*(c == 'n' ? &k->dry : &k->repair) = true;
+	*(c == 'n' ? &k->dry : c == 'f' ? &k->force : &k->repair) = true;
 	return 0;
 }
 
@@ -178,6 +181,7 @@ verb_fsck(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "dry-run", no_argument, NULL, 'n' },
+		{ "force", no_argument, NULL, 'f' },
 		{ "repair", no_argument, NULL, 'r' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -195,6 +199,9 @@ verb_fsck(int argc, char **argv)
 	if (k.dry && !k.repair)
 		return usage_error("--dry-run goes with --repair; without "
 		    "either fsck changes nothing");
+	if (k.force && !k.repair)
+		return usage_error("--force goes with --repair: without it "
+		    "fsck changes nothing");
 	k.json = table.json;
 	if (k.json)
 		k.findings = json_array();

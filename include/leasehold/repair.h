@@ -16,7 +16,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Flags, besides LH_SYSTEM. */
+/* Flags, besides LH_SYSTEM and LH_FORCE. */
 #define LH_DRY_RUN	0x200u	/* change nothing */
 
 /*
@@ -28,6 +28,13 @@ extern "C" {
  * wrong, no named session lives; in that time nobody can attach.  What killed
  * processes left behind is cleared away in any case; a table that is found
  * sound, and has never been found damaged, is left as it is otherwise.
+ *
+ * With LH_FORCE it first declares dead the sessions that nobody can prove dead,
+ * if their process is not seen to live.  Such a session is left if a member
+ * removes the file of its second sign of life (lh_liveness_fd()), or locks
+ * bytes that are not its own.  That is done even if it is -EBUSY then because
+ * others live.  It goes by the caller's word: what such a process started may
+ * still use what it held.
  *
  * What is kept: every key whose name can still be read, whether it is to stay,
  * and the note on how its last lease ended.  Tokens go on above all that were

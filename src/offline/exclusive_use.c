@@ -21,6 +21,7 @@
 #include <leasehold.h>
 #include "shm/session_bytes.h"
 #include "offline/exclusive_use.h"
+#include "offline/lockers.h"
 #include "base/error.h"
 #include "prim/sigbus.h"
 #include "proc/map.h"
@@ -108,23 +109,51 @@ name_user(const struct lhi_view *v, uint32_t idx, char *to, size_t len)
 static int
 fail_in_use(struct lhi_exclusive_use *a, const char *remedy)
 {
-	char who[512] = "";
+	char who[512] = "", others[200];
 	size_t n = 0;
-	uint32_t users = 0;
+	uint32_t users = 0, foreign = 0;
 
 	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++) {
-		if (!lhi_session_held(&a->v, a->live_fd, i) || users++ >= NAMED)
+		unsigned st = sess_st(sh64_load(&a->v.sessions[i].state));
+
+		if (!lhi_session_held(&a->v, a->live_fd, i))
+			continue;
+		if (st != SESS_ALIVE && st != SESS_CLOSING) {
+			foreign++;
+			continue;
+		}
+		if (users++ >= NAMED)
 			continue;
 		if (n > 0)
 			n += (size_t)snprintf(who + n, sizeof(who) - n, ", ");
 		name_user(&a->v, i, who + n, sizeof(who) - n);
 		n += strlen(who + n);
 	}
+	if (users == 0 && foreign > 0) {
+		lhi_lockers_name(others, sizeof(others), a->live_fd);
+		return lhi_fail(-EBUSY, "the bytes of %u sessions of %s, which "
+		    "do not live, are locked by %s: end it", foreign, a->v.path,
+		    others);
+	}
 	if (users == 0)
 		return lhi_fail(-EBUSY, "%s was in use at that moment: try "
 		    "again", a->v.path);
 	return lhi_fail(-EBUSY, "%s is in use by %s%s: %s", a->v.path, who,
 	    users > NAMED ? " and others" : "", remedy);
+}
+
+int
+lhi_exclusive_use_force(struct lhi_exclusive_use *a)
+{
+	a->removal = lhi_removal_lock(a->v.path);
+	if (a->removal == -EAGAIN)
+		return lhi_fail(-EBUSY, "%s is being removed or repaired by "
+		    "another process", a->v.path);
+	if (a->removal < 0)
+		return a->removal;
+	/* a member may have locked it, who is not asked here */
+	(void)lhi_session_lock_removal(a->live_fd);
+	return 0;
 }
 
 int
@@ -139,6 +168,13 @@ lhi_exclusive_use_lock(struct lhi_exclusive_use *a, bool in_use, const char
 	/* that only tells others why they cannot get a session */
 	error = a->removal < 0 ? -EAGAIN : in_use ? 0 :
 	    lhi_session_lock_removal(a->live_fd);
+	if (error == -EAGAIN && a->removal >= 0) {
+		char who[200];
+
+		lhi_lockers_name(who, sizeof(who), a->live_fd);
+		return lhi_fail(-EBUSY, "the byte of %s for removals is locked "
+		    "by %s: end it", a->v.path, who);
+	}
 	if (error == -EAGAIN)
 		return lhi_fail(-EBUSY, "%s is being removed or repaired by "
 		    "another process", a->v.path);

@@ -33,6 +33,10 @@ void lhi_exclusive_use_unmap(struct lhi_exclusive_use *a);
 int lhi_exclusive_use_lock(struct lhi_exclusive_use *a, bool in_use, const char
     *remedy);
 
+/* Locks only the name and the byte of removals, which another process may have
+ * locked: that is not asked.  0; -EBUSY; -errno. */
+int lhi_exclusive_use_force(struct lhi_exclusive_use *a);
+
 /* Checks that no named session lives, which is a user without a process.  0;
  * -EBUSY: one does, and what else can be done is `remedy`. */
 int lhi_exclusive_use_no_named(struct lhi_view *v, const char *remedy);

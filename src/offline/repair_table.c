@@ -28,22 +28,25 @@
 #include "shm/session_reclaim.h"
 #include "offline/exclusive_use.h"
 #include "offline/check.h"
+#include "offline/declare_dead.h"
 #include "base/error.h"
 #include "prim/bytelock.h"
 #include "proc/attachment.h"
 #include "shm/evict.h"
 #include "shm/backing.h"
+#include "offline/lockers.h"
 #include "offline/repair.h"
 
 #define VISIT_TRIES 250		/* passes are 40 ms apart */
 
 struct repair {
 	struct lhi_exclusive_use a;
-	bool dry;
+	bool dry, force;
 	void (*fn)(const char *what, void *arg);
 	void *arg;
 	int findings;
 	char last[256];		/* finding */
+	char early[4096];	/* lines to print after the findings */
 };
 
 static void __attribute__((format(printf, 2, 3)))
@@ -186,6 +189,16 @@ reclaim_the_dead(struct repair *r)
 	atomic_store(&v->probe_fd, -1);
 }
 
+/* (What was done comes after what was found.) */
+static void
+keep_line(const char *what, void *arg)
+{
+	struct repair *r = arg;
+	size_t n = strlen(r->early);
+
+	(void)snprintf(r->early + n, sizeof(r->early) - n, "%s\n", what);
+}
+
 /* Ask the reapers to leave, wait until they have, and bar them. */
 static int
 bar_reapers(struct repair *r)
@@ -202,6 +215,15 @@ bar_reapers(struct repair *r)
 			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment,
 			    NULL);
 	}
+	if (error == -EAGAIN && r->force) {
+		char who[128], line[256];
+
+		lhi_lockers_name(who, sizeof(who), r->a.live_fd);
+		(void)snprintf(line, sizeof(line), "the byte of reapers is "
+		    "locked by %s, which is not waited for", who);
+		keep_line(line, r);
+		return 0;
+	}
 	if (error == -EAGAIN)
 		return lhi_fail(-EBUSY, "a reaper (process %u) is in the midst "
 		    "of looking after %s, and does not go on: end it",
@@ -210,10 +232,35 @@ bar_reapers(struct repair *r)
 	    r->a.v.path, strerror(-error));
 }
 
+static void
+print_early(struct repair *r)
+{
+	char *rest = r->early, *line;
+
+	while ((line = strsep(&rest, "\n")) != NULL)
+		if (line[0] != '\0')
+			print_line(r, "%s", line);
+}
+
+/* Alone in the table; with force, as far as can be seen. */
+static int
+be_alone(struct repair *r)
+{
+	int error;
+
+	if (!r->force)
+		return lhi_exclusive_use_lock(&r->a, false, "end them first");
+	error = lhi_exclusive_use_force(&r->a);
+	if (error != 0)
+		return error;
+	return lhi_declare_dead(&r->a, r->dry, keep_line, r, "end them first, "
+	    "then the rest can be repaired");
+}
+
 static int
 repair_locked(struct repair *r)
 {
-	int error = lhi_exclusive_use_lock(&r->a, false, "end them first");
+	int error = be_alone(r);
 	bool backed;
 
 	if (error == 0 && !r->dry)
@@ -239,7 +286,7 @@ repair_locked(struct repair *r)
 		return 0;
 	/* the mapping keeps the description open */
 	error = lhi_bytes_unlock(r->a.live_fd);
-	if (error == 0 && lhi_session_visit(r->a.live_fd) == 0)
+	if (error == 0 && (lhi_session_visit(r->a.live_fd) == 0 || r->force))
 		reclaim_the_dead(r);
 	return error == 0 ? 0 : lhi_fail(error, "cannot unlock %s: %s",
 	    r->a.v.path, strerror(-error));
@@ -250,12 +297,12 @@ lh_table_repair(const char *name, uint32_t flags,
     void (*fn)(const char *what, void *arg), void *arg)
 {
 	struct repair r = { .a.fd = -1, .fn = fn, .arg = arg,
-	    .dry = flags & LH_DRY_RUN };
+	    .dry = flags & LH_DRY_RUN, .force = flags & LH_FORCE };
 	int saved = errno, error;
 	struct lhi_object_id id;
 	struct lhi_geometry g;
 
-	if (flags & ~(LH_SYSTEM | LH_DRY_RUN))
+	if (flags & ~(LH_SYSTEM | LH_DRY_RUN | LH_FORCE))
 		return lhi_fail(-EINVAL, "unknown flag in 0x%x", flags);
 	error = lhi_object_path(r.a.v.path, sizeof(r.a.v.path),
 	    lhi_object_name(name), lhi_object_is_system(name, flags));
@@ -275,6 +322,7 @@ lh_table_repair(const char *name, uint32_t flags,
 	    r.a.fd < 0 ? r.a.fd : lhi_exclusive_use_map(&r.a, &g, &id, r.dry);
 	if (error == 0)
 		error = repair_locked(&r);
+	print_early(&r);
 	if (r.a.fd >= 0)
 		lhi_exclusive_use_unmap(&r.a);
 	if (r.a.fd >= 0)

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Names the lockers of a live file: see lockers.c. */
+#ifndef LHI_LOCKERS_H
+#define LHI_LOCKERS_H
+
+#include <stddef.h>
+
+/* Names the processes that have fd's file open and have locked bytes of it:
+ * "python3 (pid 4711)", or "a process that you may not see". */
+void lhi_lockers_name(char *to, size_t len, int fd);
+
+#endif
