@@ -20,6 +20,7 @@
 #include "shm/backing_grow.h"
 #include "shm/claim_chunk.h"
 #include "shm/counters.h"
+#include "shm/session_limit.h"
 #include "shm/session_reclaim.h"
 
 static int
@@ -45,9 +46,14 @@ find_free_chunk(struct lhi_view *v, uint64_t sid)
 int
 lhi_chunk_take(struct lhi_view *v, uint64_t sid)
 {
-	int ch = find_free_chunk(v, sid), grown = 1;
+	int ch = lhi_lease_limit(v, sid), grown = 1;
 	uint32_t n = 0;
 
+	if (ch != 0 && lhi_session_reclaim_dead(v) > 0)
+		ch = lhi_lease_limit(v, sid);
+	if (ch != 0)
+		return ch;
+	ch = find_free_chunk(v, sid);
 	if (ch < 0 && lhi_session_reclaim_dead(v) > 0)
 		ch = find_free_chunk(v, sid);
 	while (ch < 0 && grown == 1 && LHI_WITHIN(n, LHI_GROWS_MAX)) {

@@ -37,6 +37,7 @@ lhi_live_probe_know(struct lhi_view *v, int fd)
 		v->live_dev = st.st_dev;
 		v->live_ino = st.st_ino;
 		v->live_uid = st.st_uid;
+		v->others_write = st.st_mode & 0022;
 	}
 	arc4random_buf(&v->live_mark, sizeof(v->live_mark));
 	v->live_mark = (v->live_mark & INT64_MAX >> 2) | 1;

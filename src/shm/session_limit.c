@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits for each user: answers "may this user have another session?"
+ * Limits for each user: answers "may this user have another session, or more
+ * leases?"
  *
  * In a table that several users may write, one user's leak would take every
  * record, and nobody else, not even an operator, could get in.  So, but for the
  * table's owner and root,
  *	a user has half the records at most;
- *	the last sixteenth of them is not theirs to take.
+ *	the last sixteenth of them is not theirs to take;
+ *	the same goes for chunks of 64 leases, by the user of their session.
  * In a table that only its owner may write there is no limit.
  *
  * This is no defence against a member who means harm: a member writes whatever
@@ -62,4 +64,37 @@ lhi_session_limit(struct lhi_view *v, int fd, uint32_t *n)
 	return lhi_fail(-ENOSPC, "user %u has %u of the %u sessions of %s, "
 	    "which is as many as one user may: close some, or let the table's "
 	    "owner create it with more sessions", uid, all / 2, all, v->path);
+}
+
+int
+lhi_lease_limit(const struct lhi_view *v, uint64_t sid)
+{
+	uint32_t all = v->geo.n_claims / SHM_CHUNK - 1, n = lhi_chunks_ready(v);
+	uint32_t half = all / 2 > 0 ? all / 2 : 1, own = 0, given = 0;
+	uint32_t uid;
+
+	if (!v->others_write || sid_idx(sid) >= v->geo.max_sessions)
+		return 0;
+	uid = sh32_load_rlx(&v->sessions[sid_idx(sid)].uid);
+	/* as many as have memory: it is not more than that */
+	if (uid == 0 || uid == v->live_uid || n - 1 < half)
+		return 0;
+	for (uint32_t ch = 1; ch < n; ch++) {
+		uint64_t owner = sh64_load(&v->chunks[ch].owner);
+
+		given += owner != 0;
+		own += owner != 0 && sid_idx(owner) < v->geo.max_sessions &&
+		    sh32_load_rlx(&v->sessions[sid_idx(owner)].uid) == uid;
+	}
+	if (own >= half)
+		return lhi_fail(-ENOSPC, "user %u has %u of the %u leases of "
+		    "%s, which is as many as one user may: release some, or "
+		    "let the table's owner create it with more", uid,
+		    own * SHM_CHUNK, all * SHM_CHUNK, v->path);
+	if (given >= all - all / 16)
+		return lhi_fail(-ENOSPC, "all %u leases of %s but those that "
+		    "are kept for its owner and root are given out to living "
+		    "sessions: use a table with more leases",
+		    all * SHM_CHUNK, v->path);
+	return 0;
 }

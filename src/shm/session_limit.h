@@ -11,4 +11,7 @@
  */
 int lhi_session_limit(struct lhi_view *v, int fd, uint32_t *n);
 
+/* The same for 64 leases more of that session's user.  0; -ENOSPC. */
+int lhi_lease_limit(const struct lhi_view *v, uint64_t sid);
+
 #endif

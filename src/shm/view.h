@@ -43,6 +43,7 @@ struct lhi_view {
 	dev_t live_dev;		/* which file is its live file */
 	ino_t live_ino;
 	uid_t live_uid;		/* its owner, who is the table's */
+	bool others_write;	/* than that one (session_limit.c) */
 	int64_t live_mark;	/* the position of what it asks through */
 	_Atomic int probe_fd;	/* that: see live_probe.c */
 	_Atomic bool reclaiming; /* a thread uses that to lock a record */
