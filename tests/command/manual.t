@@ -62,7 +62,7 @@ is "$(grep -il 'later version' "$pages"/* | wc -l)" 0 "nothing is for later vers
 sed -nE 's/^\t\treturn "([a-z-]+)";$/\1/p' "$here/../../tools/show_event.c" |
     sort -u >"$dir/kinds"
 is "$(wc -l <"$dir/kinds")" \
-    "$(grep -cE '^\tLH_LOG_[A-Z_]+ = ' "$here/../../include/leasehold/log.h")" \
+    "$(grep -cE $'^\tLH_LOG_[A-Z_]+ = ' "$here/../../include/leasehold/log.h")" \
     "each kind of event has a name"
 while read -r k; do
 	ok "leasehold-log(1) has $k" grep -qx ".It Li $k" "$pages/leasehold-log.1"
