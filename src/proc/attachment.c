@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose a handle is: see attachment.h. */
+/* Checks that a handle belongs to this process: see attachment.h. */
 #include <errno.h>
 #include "base/error.h"
 #include "proc/attachment.h"

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The claim cache of a thread: answers "which claim may this thread announce
- * with?" without a shared access.
+ * The claim cache of a thread finds it a claim without shared access.
  *
  * A chunk of 64 claims belongs to a session.  Each of its eight groups of 8 is
- * lent to one thread at a time.  A cache has one group in use and may have
- * others parked (a thread that holds more than 8 leases).  Only the cache's own
- * thread takes claims from FREE and reclaims terminal ones (C2), so neither
- * needs a swap.  A lease that another thread released is FREE in shared memory;
- * the owner notices when it runs out of claims and looks through its groups.
+ * lent to one thread at a time.  A cache has one group in use; a thread with
+ * more leases has others parked.  Only the cache's thread takes claims from
+ * FREE and reclaims terminal ones (repair C2), so it needs no swap for either.
+ * A lease that another thread released is FREE in shared memory.  The owner
+ * notices that when it runs out of claims and scans its groups.
  *
- * When a thread exits, its groups go to the attachment's pool, with the leases
- * that are still held.  The next thread that takes a group looks after them.
+ * When a thread exits, its groups go to the attachment's pool, with their held
+ * leases, for other threads.
  *
- * If the table records every lease (shm/counters.c), a cache remembers none and
- * its tick never matches: all goes the slow way.  So it does when the table is
- * too old.  It notices a change at its next tick or slow path.
+ * If the table records every lease (shm/counters.c) or is too old, a cache
+ * remembers no lease and its tick never matches, so everything takes the slow
+ * path.  It notices a change at its next tick or slow path.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -30,12 +29,13 @@
 #include "shm/claim_record.h"
 #include "shm/counters.h"
 
-#define PARKED_LOOKS 4		/* groups looked through before a new one */
+#define PARKED_LOOKS 4		/* parked groups scanned before a new one is
+				 * taken */
 
 static struct lhi_claim_cache nobodys;	/* of no attachment */
 __thread struct lhi_claim_cache *lhi_claim_cache_current
     __attribute__((tls_model("initial-exec"))) = &nobodys;
-static __thread struct lhi_claim_cache *mine	/* all of this thread's */
+static __thread struct lhi_claim_cache *mine	/* all caches of this thread */
     __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t exit_key;
@@ -62,7 +62,7 @@ set_lh(struct lhi_claim_cache *m, struct lh *lh)
 	__atomic_store_n(&m->usual, NO_TABLE, __ATOMIC_RELAXED);
 }
 
-/* Behind the parked ones. */
+/* Parks a group behind the others. */
 static void
 park_group(struct lhi_claim_cache *m, struct lhi_group *g)
 {
@@ -91,7 +91,7 @@ lhi_claim_cache_flush_counts(struct lhi_claim_cache *m)
 	add_count(&stat[STAT_EXTENDS], &m->extended);
 }
 
-/* Groups of m go to its attachment's pool. */
+/* Moves m's groups to the attachment's pool. */
 static void
 give_up_groups(struct lhi_claim_cache *m, struct lh *lh)
 {
@@ -165,7 +165,7 @@ lhi_claim_cache_detach_all(struct lh *lh)
 	}
 }
 
-/* The first 16 bytes of a lease of this session, without notes. */
+/* Returns the first 16 bytes of a lease of this session, without notes. */
 static lhi_pair
 head_of_lease(uint64_t id)
 {
@@ -178,14 +178,14 @@ head_of_lease(uint64_t id)
 	return head;
 }
 
-/* A new claim cache of the attachment.  Under lhi_proc_lock(). */
+/* Initialises a claim cache of the attachment.  Under lhi_proc_lock(). */
 static void
 set_up_cache(struct lhi_claim_cache *m, struct lh *lh, uint32_t tid)
 {
 	for (int b = 0; b < (int)SHM_GROUP; b++)
 		m->rec[b] = (struct lhi_cached_claim){ .use = CACHED_OUT };
 	m->tick_sec = 0;
-	m->tick_nsec = -1;	/* no clock shows that */
+	m->tick_nsec = -1;	/* no clock shows this */
 	m->ttl_ms = -1;
 	m->local_home = 0;
 	m->lent.slot_ref = 0;
@@ -237,7 +237,7 @@ lhi_claim_cache_get(struct lh *lh)
 	return m;
 }
 
-/* An idle reader: remember what it takes to revive it. */
+/* Remembers what is needed to revive an idle reader. */
 static void
 remember_idle(struct lhi_claim_cache *m, uint32_t b)
 {
@@ -256,7 +256,7 @@ remember_idle(struct lhi_claim_cache *m, uint32_t b)
 	r->id = lhi_claim_cache_id(v, m->base + b);
 }
 
-/* Which claims of the group in use have come back? */
+/* Finds the claims of the group in use that were released elsewhere. */
 static void
 look_through_group(struct lhi_claim_cache *m)
 {
@@ -273,7 +273,7 @@ look_through_group(struct lhi_claim_cache *m)
 	}
 }
 
-/* Give up one idle reader of the group in use for a free claim. */
+/* Gives up one idle reader of the group in use, to get a free claim. */
 static bool
 recall_idle(struct lhi_claim_cache *m)
 {
@@ -290,7 +290,7 @@ recall_idle(struct lhi_claim_cache *m)
 	return false;
 }
 
-/* What this thread grants fast from the group in use ends after its ttl. */
+/* Announces the TTL of this thread's fast grants to the reaper. */
 static void
 hint_reaper(struct lhi_claim_cache *m)
 {
@@ -313,10 +313,11 @@ use_group(struct lhi_claim_cache *m, struct lhi_group *g)
 	hint_reaper(m);
 	for (uint32_t b = 0; b < SHM_GROUP; b++) {
 		m->rec[b] = (struct lhi_cached_claim){
-			.use = CACHED_OUT, /* leases from before: slowly */
+			.use = CACHED_OUT, /* earlier leases take the slow
+					    * path */
 			.held_low = word_make(WORD_X, g->base + b, 0),
 		};
-		/* what is held stays what it is: another thread's */
+		/* held claims keep their thread */
 		st = state_st(sh64_load(&m->claims[b].state));
 		if (st == ST_FREE || st == ST_IDLE)
 			sh64_store_rlx(&m->claims[b].since, (sh64_load_rlx(
@@ -325,7 +326,7 @@ use_group(struct lhi_claim_cache *m, struct lhi_group *g)
 	look_through_group(m);
 }
 
-/* Under lhi_proc_lock(): a group that no thread has. */
+/* Returns a group that no thread has.  Under lhi_proc_lock(). */
 static int
 get_group(struct lh *lh, struct lhi_group **out)
 {
@@ -343,7 +344,7 @@ get_group(struct lh *lh, struct lhi_group **out)
 	for (uint32_t i = 0; i < SHM_CHUNK / SHM_GROUP; i++) {
 		g = malloc(sizeof(*g));
 		if (g == NULL)
-			break;	/* the rest lies idle until close */
+			break;	/* the rest stays unused until close */
 		g->base = (uint32_t)ch * SHM_CHUNK + i * SHM_GROUP;
 		g->next = lh->pool;
 		lh->pool = g;
@@ -356,7 +357,7 @@ get_group(struct lh *lh, struct lhi_group **out)
 	return 0;
 }
 
-/* Put the group in use behind the parked ones and use the first of those. */
+/* Parks the group in use and uses the first parked one. */
 static void
 rotate_groups(struct lhi_claim_cache *m)
 {
@@ -367,7 +368,7 @@ rotate_groups(struct lhi_claim_cache *m)
 	use_group(m, g);
 }
 
-/* A free claim of the group in use, or -1. */
+/* Returns a free claim of the group in use, or -1. */
 static int
 find_free_claim(const struct lhi_claim_cache *m)
 {
@@ -378,7 +379,8 @@ find_free_claim(const struct lhi_claim_cache *m)
 	return -1;
 }
 
-/* Is there a free claim in the group in use, if need be an idle reader's? */
+/* True if the group in use has a free claim, if necessary one of an idle
+ * reader. */
 static bool
 has_free_claim(struct lhi_claim_cache *m)
 {
@@ -400,7 +402,7 @@ refill_cache(struct lhi_claim_cache *m)
 		if (has_free_claim(m))
 			return 0;
 	}
-	/* a pooled group may have all its leases out: keep it, take the next */
+	/* a pooled group may have no free claim: keep it and take the next */
 	do {
 		lhi_proc_lock();
 		error = LHI_WITHIN(n, CLAIMS_MAX) ? get_group(m->lh, &g) :
@@ -414,7 +416,7 @@ refill_cache(struct lhi_claim_cache *m)
 	} while (!has_free_claim(m));
 	if (error == 0 || m->group == NULL)
 		return error;
-	/* nothing new to be had: look through everything we have */
+	/* there is no new group: scan all that this thread has */
 	first = m->group;
 	do {	/* ends: at `first`: the list is this process's own */
 		if (m->parked == NULL)
@@ -424,8 +426,7 @@ refill_cache(struct lhi_claim_cache *m)
 	return has_free_claim(m) ? 0 : error;
 }
 
-/* Is somebody to be told of every lease, or is the table too old for another?
- * Then all goes the slow way: no tick fits, and no lease is remembered. */
+/* Makes all leases take the slow path, if lhi_claim_cache_is_slow(). */
 static void
 follow_watch(struct lhi_claim_cache *m)
 {
@@ -451,7 +452,7 @@ lhi_claim_cache_take(struct lhi_claim_cache *m)
 		return error;
 	bit = bit < 0 ? find_free_claim(m) : bit;
 	m->rec[bit].use = CACHED_OUT;
-	m->lent.slot_ref *= lhi_mutant_on(lent_stays); /* it is lent anew */
+	m->lent.slot_ref *= lhi_mutant_on(lent_stays); /* it is read again */
 	return bit;
 }
 
@@ -478,8 +479,7 @@ lhi_claim_cache_tick(struct lhi_claim_cache *m, const struct timespec *ts,
 	m->ttl_ms = ttl_ms;
 	hint_reaper(m);
 	m->usual = ttl_ms == DEFAULT_TTL_MS ? m->lh : NO_TABLE;
-	/* the other clock has no coarse reading; this one came after ts, and
-	 * before whatever is granted while that stands */
+	/* CLOCK_BOOTTIME has no coarse clock; this is read after ts */
 	now = v->clock == CLOCK_MONOTONIC ? lhi_timespec_ns(ts) :
 	    lhi_now_ns(v);
 	m->held = state_make(ST_HELD, 0, lhi_deadline_coarse(v, now + ttl_ms *
@@ -487,7 +487,7 @@ lhi_claim_cache_tick(struct lhi_claim_cache *m, const struct timespec *ts,
 	m->span = (lhi_pair){ (uint64_t)now,
 	    (uint64_t)lhi_deadline_ns(v, state_deadline(m->held)) };
 	m->since = lhi_since(v, now, m->tid);
-	/* once a tick, not in every acquire; a held claim gets it later */
+	/* once per tick, not in every acquire; a held claim gets it later */
 	for (uint32_t b = 0; m->group != NULL && b < SHM_GROUP; b++) {
 		struct lhi_cached_claim *r = &m->rec[b];
 

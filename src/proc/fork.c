@@ -1,50 +1,53 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fork: answers "is what stands in this memory mine or my parent's?", and
- * keeps a child from finding a lock held by a thread that it does not have.
+ * Handles fork.  It answers the question: does the content of this memory
+ * belong to this process or its parent?  It also keeps a child from finding a
+ * lock held by a thread that does not exist in the child.  Every lock of the
+ * library is taken through this file.
  *
  * A child owns nothing of its parent's.  It forgets all of it in enter(), once,
- * before anything else of the library runs in it: mutexes are made anew, lists
- * are emptied, the number of forks rises.  The word `entered` says whether that
- * is done.  It stands in a page that the kernel zeroes in a child
- * (base/process.c), so it does not matter how the child was made: by fork(),
+ * before anything else of the library runs in it: mutexes are initialised,
+ * lists are emptied, and the count of forks rises.  The word `entered` shows
+ * whether that was done.  It is in a page that the kernel clears in a child
+ * (base/process.c).  So it does not matter how the child was made: by fork(),
  * with or without our handlers, by _Fork() or clone(), or by the fork() of
- * another C library, as in a copy of ours that dlmopen() loaded.
+ * another C library (a copy of ours that dlmopen() loaded).
  *
  *	entered		0 -> ENTERING -> PROCESS_ENTERED
- *			in a child: 0 again, wherever its parent was
+ *			in a child: 0 again, whatever its parent's was
  *
- * All of that is looked at by lhi_forks(), which each lock calls first.
+ * lhi_forks() checks all of that, and each lock calls it first.
  *
- * Handlers.  fork()'s own handlers take all locks before the fork.  They are
- * not needed for the child to work.  They keep a child from being made while a
- * thread is in the midst of lh_open(), where it would inherit a descriptor that
- * holds the new session's life, and they let the child go on with the lists as
- * they are (`whole`).
+ * Handlers.  fork()'s own handlers take all locks before the fork.  A child
+ * works without that.  But they keep a child from being made while another
+ * thread is inside lh_open(), where the child would inherit a descriptor that
+ * keeps the new session alive.  They also let the child keep the lists as they
+ * are (`whole`).
  *
  *	prepare		takes the parts' locks, then proc, then cancel
- *	parent		gives them back
+ *	parent		releases them
  *	child		enter()
  *
- * Each handler looks after one library's locks alone, so any number of copies
- * may be in a process.  No thread that holds one of these locks calls what may
- * wait for a fork, and none of them calls a callback.  They are registered when
- * the library is loaded, before an application's own handlers: so those may
- * call the library.
+ * Each handler deals with one library's locks only, so any number of copies may
+ * be in a process.  A thread that holds one of these locks calls nothing that
+ * may wait for a fork, and no callback.  The handlers are registered when the
+ * library is loaded, before those of an application.  So the application's
+ * handlers may call the library:
  *
- *	prepare		of the application may use it: ours comes after that
- *	parent, child	may use it: ours has come before
+ *	prepare		the application's runs before ours
+ *	parent, child	the application's run after ours
  *
- * (Where the order is another one, because the library was loaded late, they
- * find that their thread forks, and that it has the locks already.)
+ * (If the library was loaded late, the order is different.  Then the
+ * application's handlers find that their thread is forking and has the locks
+ * already.)
  *
- * Depths.  A handler of the application may fork, and a signal handler may,
- * inside a call of the library that holds a lock.  `forking` counts the former;
- * the latter sees `inside`, and takes no lock: it would wait for itself.  Its
- * child must not return into the call, whose memory is gone.
+ * Nesting.  A handler of the application may fork.  A signal handler may fork
+ * inside a call of the library that holds a lock.  `forking` counts the
+ * former.  The latter sees `inside` and takes no lock, because it would wait
+ * for itself; its child must not return into the call, whose memory is gone.
  *
- * vfork() and posix_spawn() share the parent's memory, and it is not zeroed:
- * such a child runs nothing of ours before exec.
+ * vfork() and posix_spawn() share the parent's memory, which is not cleared.
+ * Such a child runs nothing of the library before exec.
  *
  * Nothing here is in shared memory, so a crash leaves nothing behind.
  */
@@ -60,17 +63,19 @@ static _Atomic uint32_t n_parts;	/* written under proc */
 
 _Atomic uint32_t lhi_fork_count;
 
-static uint32_t n_held;			/* of parts; under proc, over a fork */
+static uint32_t n_held;			/* parts whose locks are held; under
+					 * proc, during a fork */
 
 static __thread struct {
 	uint16_t inside;	/* locks that this thread has, or waits for */
-	uint16_t forking;	/* handlers of fork() that it is between */
+	uint16_t forking;	/* nested forks whose handlers have begun */
 	bool has_all;		/* prepare has taken all locks */
-	uint8_t cancel_state;	/* before that */
+	uint8_t cancel_state;	/* cancel state before that */
 } self __attribute__((tls_model("initial-exec")));
 
-/* One that prepare took is this thread's to unlock.  Another one may be held by
- * a thread that is not here. */
+/* Frees a lock in a child.  ours: prepare has taken it, so this thread unlocks
+ * it.  Otherwise a thread that does not exist here may hold it, so it is
+ * initialised. */
 static void
 free_in_child(struct lhi_lock *l, bool ours)
 {
@@ -80,8 +85,8 @@ free_in_child(struct lhi_lock *l, bool ours)
 		(void)pthread_mutex_init(&l->mutex, NULL);
 }
 
-/* The first thread in a child does it; if there are others by then, they wait
- * for it. */
+/* Forgets the parent's state.  The first thread in the child does it; others
+ * wait for that thread. */
 static void
 enter(bool whole)
 {
@@ -218,11 +223,12 @@ after_fork_parent(void)
 	(void)pthread_setcancelstate(self.cancel_state, NULL);
 }
 
-/* (An earlier handler of the application may have entered already.) */
+/* An earlier handler of the application may have called lhi_fork_enter()
+ * already. */
 static void
 after_fork_child(void)
 {
-	/* what is not zeroed by the kernel is by us */
+	/* the kernel does not clear this one */
 	if (atomic_load(&lhi_process) == &lhi_process_none)
 		atomic_store(&lhi_process_none.entered, 0);
 	lhi_fork_enter();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fork, and the locks that are held over it: see fork.c. */
+/* Fork, and the locks that are held during fork: see fork.c. */
 #ifndef LHI_FORK_H
 #define LHI_FORK_H
 
@@ -8,10 +8,11 @@
 #include <stdint.h>
 #include "base/process.h"
 
-/* A mutex whose holder cannot be cancelled: it would keep it for ever. */
+/* A mutex whose holder cannot be cancelled; otherwise it might never be
+ * released. */
 struct lhi_lock {
 	pthread_mutex_t mutex;
-	int cancel_state;	/* of whoever holds it */
+	int cancel_state;	/* the holder's cancel state before */
 };
 
 #define LHI_LOCK_INIT { .mutex = PTHREAD_MUTEX_INITIALIZER }
@@ -19,38 +20,38 @@ struct lhi_lock {
 void lhi_lock_take(struct lhi_lock *l);
 void lhi_lock_give(struct lhi_lock *l);
 
-/* Waits for the condition, with the lock held before and after. */
+/* Waits for the condition; the lock is held before and after. */
 void lhi_lock_await(struct lhi_lock *l, pthread_cond_t *cond);
 
-/*
- * For all of src/proc that rarely changes: maps, lists of claim caches, pools.
- * It guards nothing in shared memory and is never held while waiting.
- */
+/* The lock of everything in src/proc that rarely changes: maps, lists of claim
+ * caches, pools.  It protects nothing in shared memory and is never held during
+ * a wait. */
 void lhi_proc_lock(void);
 void lhi_proc_unlock(void);
 
-/* For the waits that can be cancelled (op/cancel.c). */
+/* The lock of waits that can be cancelled (op/cancel.c). */
 void lhi_cancel_lock(void);
 void lhi_cancel_unlock(void);
 
 /*
- * What a part of the library does about fork.  Its lock, or NULL, is taken
- * before the two above.  `child` forgets what belongs to the parent; it runs
- * once in a child, before anything else of the library does.  `whole`: no other
- * thread was inside the locks, so that lists are not half changed.
+ * How a part of the library handles fork.  Its lock, or NULL, is taken before
+ * the two locks above.  `child` runs once in a child, before anything else of
+ * the library, and forgets what belongs to the parent.  `whole`: no other
+ * thread was inside the locks, so lists are consistent.
  */
 struct lhi_fork_part {
 	struct lhi_lock *lock;
 	void (*child)(bool whole);
 };
 
-/* Adds a part; again is nothing.  It stays for the life of the process. */
+/* Adds a part, for the life of the process.  Adding it again has no effect. */
 void lhi_fork_join(const struct lhi_fork_part *part);
 
-/* In a child, if nothing of the library has run in it yet: lhi_forks(). */
+/* Runs enter() in a child, if nothing of the library has run in it yet: called
+ * by lhi_forks(). */
 void lhi_fork_enter(void);
 
-/* Forks on the way from the first process to this one. */
+/* Number of forks between the first process and this one. */
 extern _Atomic uint32_t lhi_fork_count;
 
 static inline uint32_t

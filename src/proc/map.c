@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One mapping a table and process: attachments of one table share its base
- * address, so that what threads do through different attachments is, to a race
- * detector, done to the same memory.
+ * Keeps one mapping for each table and process.  lh_open() and the reaper call
+ * it.  Attachments of one table share the mapping, so a race detector sees that
+ * threads with different attachments use the same memory.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opened keys: a hash table of the attachment, by name.
+ * A hash table of an attachment's opened keys, by name.  lh_key_open() and
+ * lh_key_close() use it.
  *
- * Buckets are guarded by a few mutexes, each for the buckets of one residue, so
- * that threads which open different keys seldom meet.  A mutex is held for the
- * walk through one bucket, never for a system call, but for those of malloc().
- * A key whose last reference goes leaves its bucket under the mutex and is
- * marked as closed (base/handle.c): nobody can be looking at it.  Uses of a key
- * that is open take nothing.
+ * A few mutexes protect the buckets, one for each residue, so that threads with
+ * different keys rarely meet.  A mutex is held during the walk through one
+ * bucket, and during no system call except malloc()'s.  A key whose last
+ * reference is dropped leaves its bucket under the mutex and is marked as
+ * closed (base/handle.c), when nobody can be reading it.  Use of an open key
+ * takes no lock.
  *
- * Fork.  The mutexes are part of the attachment.  A child never touches what
- * stands in its parent's (lhi_own_handle()), so it does not matter who held
- * them.
+ * Fork.  The mutexes are part of the attachment.  A child never touches its
+ * parent's attachment (lhi_own_handle()), so it does not matter who held them.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct lhi_opened_keys {
 	struct lh_key *bucket[BUCKETS];
 };
 
-/* It is in no bucket any more. */
+/* Frees a key that is in no bucket. */
 static void
 free_key(struct lh_key *k)
 {
@@ -50,7 +50,7 @@ lhi_opened_keys_end(struct lh *lh)
 {
 	struct lh_key *k;
 
-	/* closing: no other thread is inside */
+	/* closing: no other thread uses the attachment */
 	for (uint32_t i = 0; lh->keys != NULL && i < BUCKETS; i++) {
 		while ((k = lh->keys->bucket[i]) != NULL) {
 			lh->keys->bucket[i] = k->next;
@@ -61,7 +61,8 @@ lhi_opened_keys_end(struct lh *lh)
 	lh->keys = NULL;
 }
 
-/* The bucket of that hash, locked; the thread cannot be cancelled meanwhile. */
+/* Locks and returns the bucket of that hash.  The thread cannot be cancelled
+ * until it is unlocked. */
 static struct lh_key **
 lock_bucket(struct lh *lh, uint64_t hash, int *cancel)
 {
@@ -77,7 +78,7 @@ unlock_bucket(struct lh *lh, uint64_t hash, int cancel)
 	(void)pthread_setcancelstate(cancel, NULL);
 }
 
-/* That key with one more reference, or NULL. */
+/* Returns that key of the bucket with one more reference, or NULL. */
 static struct lh_key *
 take_key(struct lh_key *k, const struct lhi_key_name *n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opened keys of an attachment, by name.  See opened_keys.c. */
+/* Opened keys of an attachment, by name: see opened_keys.c. */
 #ifndef LHI_OPENED_KEYS_H
 #define LHI_OPENED_KEYS_H
 
@@ -8,15 +8,16 @@
 int lhi_opened_keys_begin(struct lh *lh);
 void lhi_opened_keys_end(struct lh *lh);
 
-/* The handle of that name with one more reference, or NULL. */
+/* Returns the handle of that name with one more reference, or NULL. */
 struct lh_key *lhi_opened_keys_find(struct lh *lh, const struct lhi_key_name
     *n);
 
-/* Make it, or find it made meanwhile; NULL: out of memory. */
+/* Returns the handle of that name, made if it is missing, with one more
+ * reference.  NULL without memory. */
 struct lh_key *lhi_opened_keys_add(struct lh *lh, const struct lhi_key_name *n,
     const struct lhi_ref *ref);
 
-/* One reference less; the last one frees it. */
+/* Drops a reference; the last one frees the handle. */
 void lhi_opened_keys_drop(struct lh_key *k);
 
 #endif

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Jobs: answers "which `leasehold run` waits for this process to end?"
+ * Finds the `leasehold run` that waits for this process to end.  lh_open()
+ * calls it.
  *
- * `run` tells its command what it holds,
+ * `run` passes what it holds to its command:
  *
  *	LEASEHOLD_HELD=TABLE:KEY=LEASEID[,TABLE:KEY=LEASEID...]
  *
- * (+TABLE of the machine; commas and backslashes in keys are escaped by a
- * backslash; an inner run adds to the end).  The last lease of this table that
- * is still held is that of the nearest run.  Its session is noted in our own
- * session's record, once, when the attachment begins: so whoever looks for
- * circles of waits (inspect/waits_for.c) sees that the run's leases are not
- * released before its job, we, has ended.
+ * (+TABLE for the machine's tables.  Commas and backslashes in keys are escaped
+ * by a backslash.  An inner run appends to the list.)  The last lease of this
+ * table that is still held belongs to the nearest run.  Its session is written
+ * once into our own session's record, when the attachment begins.  So a search
+ * for deadlocks (inspect/waits_for.c) sees that the run's leases are not
+ * released before this process, its job, has ended.
  *
- * The variable proves nothing: who looks compares pids, too.  A process that
- * has invented one can at most be told of a deadlock.
+ * The variable proves nothing, so the search compares pids, too.  A process
+ * that has invented the variable can at most get a false deadlock for itself.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 #define VARIABLE "LEASEHOLD_HELD"
 #define ID_DIGITS 32
 
-/* How long the first element is. */
+/* Returns the length of the first element. */
 static size_t
 element_span(const char *list)
 {
@@ -34,7 +35,8 @@ element_span(const char *list)
 	return n;
 }
 
-/* Reads the lease id at the end of an element.  False: there is none. */
+/* Reads the lease id at the end of an element.  Returns false if there is
+ * none. */
 static bool
 read_lease_id(const char *element, size_t len, uint64_t id[2])
 {
@@ -52,7 +54,8 @@ read_lease_id(const char *element, size_t len, uint64_t id[2])
 	return true;
 }
 
-/* Whose lease that is, if it is held; 0 (also if it is another table's). */
+/* Returns the session that holds that lease, or 0 if it is not held, or is
+ * another table's. */
 static uint64_t
 holder_of_lease(const struct lhi_view *v, const uint64_t id[2])
 {

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections to the shim: answers "whom do I ask for this host's right to a
- * cluster key?".
+ * Connections of this process to the shim, which it asks for this host's right
+ * to cluster keys.  op/shim_request.c and src/live use them.
  *
- * The shim says in the table's header where it listens.  Anybody who may write
- * to the table can write that, too, but not be who listens there: the peer's
- * user (SO_PEERCRED: of who called listen()) has to be root, the one whom the
- * table belongs to, or our own.  And it has to know the table's uuid: HELLO
- * goes out first, WELCOME has to come first.
+ * The shim writes into the table's header where it listens.  Everybody who may
+ * write to the table can change that, but cannot listen under another user's
+ * name.  The peer's user (SO_PEERCRED: the one that called listen()) must be
+ * root, the table's owner, or our own.  The shim must also know the table's
+ * uuid: the client sends HELLO first, and WELCOME must be the first answer.
  *
- * A connection is one thread's at a time; those that nobody uses are kept, a
- * few.  It never blocks: who waits for an answer does so in poll()
- * (op/shim_request.c). A kept one may have ended meanwhile, or have an answer
- * in it that nobody wanted any more: ids tell.
+ * One thread uses a connection at a time; a few unused ones are kept.
+ * Connections never block: a thread that waits for an answer does so in poll()
+ * (op/shim_request.c).  A kept connection may have ended meanwhile, or contain
+ * an answer that nobody wants any more; the ids tell.
  *
- * Nothing of what comes is believed further than its form: what is said to be
- * granted is looked for in the table (op/cluster_check.c).
+ * Answers are trusted only as messages: a right that is reported as granted is
+ * then checked in the table (op/cluster_check.c).
  *
- * Fork.  A child has copies of the descriptors, which keep a connection from
- * ending, no more; it uses none of them, for its own attachment has its own.
+ * Fork.  A child's copies of the descriptors only keep the connections open.
+ * The child does not use them, because its own attachment has its own
+ * connections.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,8 @@ struct lhi_shim_clients {
 	uint32_t n;
 };
 
-/* May who listens there be believed?  0; -EHOSTUNREACH. */
+/* Checks that the listener at the socket can be trusted.  Returns 0 or
+ * -EHOSTUNREACH. */
 static int
 check_peer(const struct lhi_view *v, int fd, const char *path)
 {
@@ -75,7 +77,7 @@ report_unreachable(const char *path, int error)
 	    "leasehold-shimd running?", path, why);
 }
 
-/* A socket to it. */
+/* Connects to the shim. */
 static int
 connect_to_shim(const struct lhi_view *v, int *out)
 {
@@ -191,7 +193,7 @@ lhi_shim_client_send(struct lhi_shim_client *c, struct lhi_frame *f)
 	return n == len ? 0 : -EPIPE;
 }
 
-/* The next frame, whatever it answers. */
+/* Receives the next frame, whatever it answers. */
 static int
 receive_frame(struct lhi_shim_client *c, struct lhi_frame *f)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* This process's connections to the shim.  See shim_client.c. */
+/* This process's connections to the shim: see shim_client.c. */
 #ifndef LHI_SHIM_CLIENT_H
 #define LHI_SHIM_CLIENT_H
 
@@ -7,39 +7,36 @@
 #include "proc/attachment.h"
 
 struct lhi_shim_client {
-	struct lhi_shim_client *next;	/* of those that nobody uses */
-	int fd;			/* never blocks */
-	uint32_t id;		/* of the latest frame with an answer */
-	bool known;		/* WELCOME has come */
-	unsigned char buf[FRAME_LEN_MAX];	/* what was read last */
+	struct lhi_shim_client *next;	/* of the unused connections */
+	int fd;			/* non-blocking */
+	uint32_t id;		/* of the latest frame that gets an answer */
+	bool known;		/* WELCOME was received */
+	unsigned char buf[FRAME_LEN_MAX];	/* the frame that was read
+						 * last */
 };
 
-/*
- * One for the caller alone, made if need be: *made says so (else what was kept
- * may have ended meanwhile).  0; -EHOSTUNREACH with a sentence: there is no
- * shim, or none that may be believed; -ENOMEM, -EMFILE.
- */
+/* Takes a connection for the caller alone. *made: it is new (a kept one may
+ * have ended meanwhile).  Returns 0; -EHOSTUNREACH with a sentence if there is
+ * no shim or none that can be trusted; -ENOMEM; -EMFILE. */
 int lhi_shim_client_take(struct lh *lh, struct lhi_shim_client **out, bool
     *made);
 
-/* Back: to be used again, or to be closed. */
+/* Gives a connection back: to be used again, or to be closed. */
 void lhi_shim_client_keep(struct lh *lh, struct lhi_shim_client *c);
 void lhi_shim_client_drop(struct lhi_shim_client *c);
 
-/* Send it, with a new id (but DROP, which has that of what is dropped).  0;
- * -EPIPE: the connection has ended, or does not take it; -EINVAL: there is no
- * such frame. */
+/* Sends a frame with a new id; a DROP has the id of the dropped request.
+ * Returns 0; -EPIPE if the connection has ended or is full; -EINVAL if the
+ * frame is invalid. */
 int lhi_shim_client_send(struct lhi_shim_client *c, struct lhi_frame *f);
 
-/*
- * The answer to the latest one; what it points to is valid until the next call.
- * 0; -EAGAIN: not yet; -EPIPE: the connection has ended; -EPROTO: what came is
- * no answer.
- */
+/* Receives the answer to the latest frame, valid until the next call.  Returns
+ * 0; -EAGAIN (not yet); -EPIPE (the connection has ended); -EPROTO (invalid
+ * answer). */
 int lhi_shim_client_answer(struct lh *lh, struct lhi_shim_client *c, struct
     lhi_frame *f);
 
-/* The attachment goes. */
+/* Closes all connections, when the attachment is closed. */
 void lhi_shim_client_end(struct lh *lh);
 
 #endif

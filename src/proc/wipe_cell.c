@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cells: memory for claim caches and anchors.  It is zeroed by the kernel in a
- * forked child, is never unmapped, and a cell is never anything else: a thread
- * may still point at the claim cache of an attachment that another thread
- * closed, and finds it unused.
+ * Cells: memory for claim caches and anchors.  claim_cache.c and lh_open() use
+ * them.
+ *
+ * The kernel clears a cell in a forked child.  Cells are never unmapped, and
+ * never used for anything else.  So a thread may still point to the claim cache
+ * of an attachment that another thread closed; it finds the cache unused.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -56,7 +58,7 @@ lhi_claim_cache_cell_free(struct lhi_claim_cache *m)
 void
 lhi_claim_cache_cells_child(void)
 {
-	/* the cells are zeroed, lists through them are gone */
+	/* the cells are cleared, so the lists through them are gone */
 	free_cells = NULL;
 	arena = arena_end = NULL;
 }
