@@ -165,6 +165,7 @@ lhi_waits_for_sake(struct lhi_view *v, uint64_t sid, int64_t *budget,
 		if (!named && !job)
 			continue;
 		*budget -= SHM_CHUNK;
+		lhi_point("deadlock.job_met");
 		if (!visit_chunk(v, ch, sid, job, fn, arg))
 			return;
 	}
