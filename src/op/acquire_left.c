@@ -27,8 +27,9 @@
  * A lease that was granted in the moment of the jump stays held until its
  * deadline; only its place in the queue is taken back.
  *
- * A crash anywhere leaves what the crash of a waiter leaves (W rows): the note
- * is in memory of the process.  A forked child has none (WIPEONFORK).
+ * A crash anywhere leaves what the crash of a waiter leaves, and a stop a place
+ * that others pass over (crash row J1): the note is in memory of the process.
+ * A forked child has none (WIPEONFORK).
  */
 #include <pthread.h>
 #include <string.h>
@@ -52,8 +53,10 @@ take_back(struct lhi_claim_cache *m)
 	a.t.queued = true;
 	m->wait.undo = NULL;
 	st = sh64_load(&a.c->state);
-	if (state_st(st) == ST_WAIT || state_held(st))
+	if ((state_st(st) == ST_WAIT || state_held(st)) &&
+	    !lhi_mutant_on(jump_left_queued))
 		lhi_attempt_leave_queue(&a);
+	lhi_point("left.unqueued");
 	/* the owner's alone: nobody else changes a waiter's state */
 	if (state_st(st) == ST_WAIT) {
 		sh64_store(&a.c->state, state_make(ST_FREE, state_seq(st), 0));
