@@ -119,8 +119,8 @@ try_without_options(struct lh *lh, struct lh_key *k)
 	return error != 0 ? error : lh_release(lh, &l);
 }
 
-/* What this thread knows of a key is its attachment's: another one's grant of
- * it, ephemeral, is no reason to skip anything. */
+/* This thread's memory of a key belongs to its attachment: another attachment's
+ * ephemeral grant must not skip a check. */
 static void
 fails_closed(const char *table)
 {

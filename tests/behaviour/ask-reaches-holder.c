@@ -131,7 +131,7 @@ main(void)
 	t_begin_acquire_opts(b, "k", &shared);
 	is(t_result(b), 0, "another");
 	is(lh_ask_release(lh, "k", NULL, 0), 2, "both are asked");
-	is(t_do(a, asked, NULL), 1, "one is told");
+	is(t_do(a, asked, NULL), 1, "one holder is asked");
 	is(t_do(b, asked, NULL), 1, "the other, too");
 	is(t_do_release(a), 0, "released");
 	is(t_do_release(b), 0, "released");

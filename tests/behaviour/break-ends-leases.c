@@ -2,7 +2,7 @@
 /*
  * Guarantees G2, G9 and G11: an operator breaks somebody else's lease.  Each of
  * the holder's calls reports the loss and its cause; the next waiter acquires
- * the key, with a larger token and a note; no other lease is changed: not
+ * the key, with a larger token and a note.  No other lease is changed: not
  * another reader's when one is named by its id, and not the next use of the
  * same claim.  A break of a key that is not held reports 0.
  *
@@ -40,7 +40,8 @@ own_lease(void)
 	says_broken(lh_verify(lh, &l), "verified, it");
 	says_broken(lh_extend(lh, &l, 1000), "extended, it");
 	says_broken(lh_release(lh, &l), "released, it");
-	is(t_acquire(lh, "own", 3600000, 0, &next), 0, "it can be had again");
+	is(t_acquire(lh, "own", 3600000, 0, &next), 0,
+	    "the key can be acquired again");
 	is(next.notes, LH_NOTE_PREVIOUS_BROKEN, "with the note");
 	cmp(next.token, >, l.token, "and a larger token");
 	is(lh_break(lh, "own", l.id, 0), -ESTALE, "the old id ends nothing");
@@ -98,7 +99,7 @@ readers(void)
 	    "a reader's id with another's token");
 	is(lh_break(lh, "r", a->lease.id, a->lease.token), 1,
 	    "the first one's is broken");
-	is(t_do_verify(a), -ESTALE, "it is told");
+	is(t_do_verify(a), -ESTALE, "its holder's lease is lost");
 	is(t_do_verify(b), 0, "the second's is whole");
 	is(lh_verify(lh, &mine), 0, "and the third's");
 	is(lh_break(lh, "r", a->lease.id, 0), -ESTALE, "once is enough");
@@ -131,7 +132,7 @@ not_leases(void)
 	t_actor_kill(a);
 	is(lh_break(lh, "dead", a->lease.id, 0), -ESTALE,
 	    "a dead process's lease is not broken, it has ended");
-	is(t_acquire(lh, "dead", 1000, 0, &l), 0, "the key can be had");
+	is(t_acquire(lh, "dead", 1000, 0, &l), 0, "the key can be acquired");
 	is(l.notes, LH_NOTE_PREVIOUS_DIED, "and the note says so");
 	is(lh_break(lh, "dead", id, 0), -ESTALE, "nonsense for an id");
 	id[0] = id[1] = 0;

@@ -52,7 +52,7 @@ done_one(struct waiter *w, const bool *had)
 	return -1;
 }
 
-/* Who has returned and was not known to have; see t_who(). */
+/* Returns a waiter that has returned since the last call; see t_who(). */
 static int
 granted(struct waiter *w, const bool *had)
 {

@@ -132,7 +132,7 @@ race(struct t_actor *a)
 		cancelled += r == -ECANCELED;
 		if (r == 0)
 			held += lh_release(lh, &w.lease) == 0;
-		/* no ghost: it can be had at once by anyone */
+		/* nothing is left: anyone can acquire it at once */
 		if (t_do_acquire(a, "r", 1000, 0) != 0 || t_do_release(a) != 0)
 			fail("round %d (%d) left a ghost", i, r);
 	}

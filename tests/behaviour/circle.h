@@ -3,8 +3,8 @@
  * Circles of waits: parties that hold keys and wait for others', each a process
  * of its own or a thread of one.
  *
- * A party takes what it is told (have), then waits for one key more (want);
- * whatever comes of it, it keeps what it has until it is told to let go.
+ * A party acquires the key `have`, then waits for the key `want`.  It holds the
+ * first until party_lets_go(), whatever the result of that wait.
  */
 #ifndef TESTS_BEHAVIOUR_CIRCLE_H
 #define TESTS_BEHAVIOUR_CIRCLE_H
@@ -156,10 +156,10 @@ party_wants(struct lh *lh, struct party *p, const char *key, uint32_t mode,
 	o.mode = mode;
 	o.priority = priority;
 	party_begin(p, TAKE, key, &o);
-	/* on a busy machine it may have been told already */
+	/* on a busy machine it may have returned already */
 	if (!t_until(T_HANG_MS, t_waiters(lh, key) == n || party_answered(p)))
 		bail_out("a party does not wait for %s", key);
-	t_sleep_ms(2);		/* who began last is told to the millisecond */
+	t_sleep_ms(2);	/* the last to wait is known to the millisecond */
 }
 
 CIRCLE_FN int
@@ -171,7 +171,7 @@ party_lets_go(struct party *p)
 	return party_result(p);
 }
 
-/* It comes to have what it waits for, and lets go. */
+/* Waits until it acquires the key that it waits for, and releases it. */
 CIRCLE_FN void
 party_follows(struct party *p, const char *who)
 {
@@ -191,7 +191,7 @@ party_end(struct party *p)
 		is(t_reap(p->pid, T_HANG_MS), 0, "a process ends");
 }
 
-/* Who of n has been answered first; waits.  -1: nobody. */
+/* Waits for the first of n that returns. -1: none does. */
 CIRCLE_FN int
 party_first(struct party **p, int n, int64_t ms)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A closed handle returns -EINVAL while it is one of the last 64 of its kind
- * (spec section 6): also an opened key whose last reference has gone, a handle
- * whose table was closed, and a live handle that its own callback has closed.
- * The memory of older ones is freed.  (All functions:
+ * (spec section 6). That holds for an opened key whose last reference has gone,
+ * a handle whose table was closed, and a live handle that its own callback has
+ * closed.  The memory of older ones is freed.  (All functions:
  * tests/command/arguments.t.)
  *
  * Otherwise a second close would crash the program or close a handle of

@@ -138,7 +138,7 @@ queued(void)
 	is(acquire("cluster:q", LH_EXCLUSIVE, t_long(50), &l), -ETIMEDOUT,
 	    "a third has no time: %s", lh_error_detail());
 	ok(strstr(lh_error_detail(), "host b") != NULL,
-	    "it is told which host has it");
+	    "the error names the host that has it");
 	s->allowed++;
 	is(t_result(a), 0, "the first is granted: %s", a->detail);
 	ok(!t_answered(b), "the second waits on");

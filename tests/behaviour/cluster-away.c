@@ -83,8 +83,8 @@ answers(void)
 	ok(strstr(lh_error_detail(), "host b has it") != NULL,
 	    "and who has it is said");
 	s->says = SHIM_QUEUES;
-	is(acquire(t_long(100)), -ETIMEDOUT, "queued in vain: timed out: %s",
-	    lh_error_detail());
+	is(acquire(t_long(100)), -ETIMEDOUT,
+	    "queued until its time is over: %s", lh_error_detail());
 }
 
 static void

@@ -143,7 +143,7 @@ play(void)
 	s = t_shim(table);
 	cancelled("asked", SHIM_SILENT, false);
 	cancelled("queued", SHIM_QUEUES, true);
-	cancelled("in vain", SHIM_LIES, false);
+	cancelled("without a grant", SHIM_LIES, false);
 	tickets();
 	t_close(lh);
 }

@@ -66,13 +66,15 @@ not_renewed(void)
 	s->beats = 1;
 	ok(t_until(T_HANG_MS, until_ns() > lhi_clock_ns(CLOCK_BOOTTIME)),
 	    "the session goes on after all");
-	is(lh_verify(lh, &l), -ESTALE, "what was told to be lost stays lost");
+	is(lh_verify(lh, &l), -ESTALE,
+	    "a lease that was reported lost stays lost");
 	is(lh_extend(lh, &l, t_long(1000)), -ESTALE, "and is not extended");
 	is(lh_verify_token(lh, "cluster:a", l.token), -ESTALE,
 	    "nor is its token good");
 	is(lh_release(lh, &l), -ESTALE, "nor can it be released");
 	m = take("cluster:a");
-	ok(m.token > l.token, "it can be had again, with a larger token");
+	ok(m.token > l.token,
+	    "the key can be acquired again, with a larger token");
 	ok(m.notes & LH_NOTE_PREVIOUS_EXPIRED, "and a note");
 	is(lh_release(lh, &m), 0, "released");
 }
@@ -125,7 +127,7 @@ hold(const char *key, struct lh_watch **w)
 	return lock;
 }
 
-/* The loss that the watch tells, within ms; when it was told. */
+/* Waits for the watch's loss event for ms; returns its time. */
 static uint32_t
 loss_of(struct lh_watch *w, int64_t ms, int64_t *at_ns)
 {
@@ -245,7 +247,7 @@ adopted(void)
 	s->ttl_ms = t_long(600);
 }
 
-/* Who waits in the table when the shim goes. */
+/* A waiter in the table when the shim ends. */
 static void
 lost_while_waiting(const char *key, void (*how)(struct t_shim *shim))
 {

@@ -54,7 +54,8 @@ all(void)
 	struct lh_lease l[N];
 	int held = 0, good = 0;
 
-	is(acquire(t_long(5000), l), 0, "all are had: %s", lh_error_detail());
+	is(acquire(t_long(5000), l), 0, "all keys are acquired: %s",
+	    lh_error_detail());
 	is(s->wants.count, 1, "with one question");
 	is(s->keys, 3, "for three rights");
 	for (int i = 0; i < N; i++) {

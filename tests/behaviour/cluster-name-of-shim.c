@@ -32,7 +32,7 @@ main(void)
 	is(t_acquire(other, "cluster:a", 60000, 0, &m), -EAGAIN, "busy");
 	is(s->wants.count + s->tries.count, asked, "the shim was not asked");
 	ok(strstr(lh_error_detail(), "leasehold-shimd") != NULL,
-	    "and who has it is told");
+	    "and the error names its holder");
 	is(lh_release(lh, &l), 0, "released");
 	t_close(other);
 	t_close(lh);

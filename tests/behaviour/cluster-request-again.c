@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantee G10, issue 21 D4, for cluster keys: after -EHOSTUNREACH nothing is
- * granted and nothing is remembered, so that the same request id tries again
- * and finds the outcome of the first call: nothing, a lease that was granted,
- * or a call that still waits.
+ * granted and nothing is remembered.  The same request id tries again and finds
+ * the outcome of the first call: nothing, a lease that was granted, or a call
+ * that still waits.
  *
  * Otherwise a program that repeats its request would hold the key twice, or
  * never.

@@ -23,14 +23,14 @@ tell(const char *words, void *arg)
 	ok(arg == &told, "with what is the caller's");
 }
 
-/* There is none, and nobody is told. */
+/* There is no shim, and the callback is not called. */
 static void
 none(struct lh *lh, int error, const char *why)
 {
 	told = 0;
 	is(lh_shim_stats(lh, tell, &told), error, "%s", why);
 	ok(t_has_detail(), "in words: %s", lh_error_detail());
-	is(told, 0, "and nobody is told");
+	is(told, 0, "and the callback is not called");
 }
 
 static void

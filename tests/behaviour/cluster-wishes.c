@@ -196,7 +196,7 @@ anchors(void)
 	}
 	is(i, 1100000, "more grants than a revision has tokens: %s",
 	    i < 1100000 ? lh_error_detail() : "");
-	cmp(s->anchors.count, >, 0, "the shim was told in time");
+	cmp(s->anchors.count, >, 0, "the shim learned of it in time");
 	cmp(s->reanchors.count, >, 0, "and asked, as it did nothing");
 	is(lh_key_close(k), 0, "closed");
 }
@@ -225,7 +225,7 @@ told(void)
 	ok(info.cluster_left_ns > 0, "for how long");
 	is(lh_explain(lh, "cluster:t", see, &info), 7, "explain, too");
 	is(lh_list(lh, "cluster:t", see, &info), 0, "a list asks nobody");
-	is(info.cluster, LH_CLUSTER_EXCLUSIVE, "but tells of rights");
+	is(info.cluster, LH_CLUSTER_EXCLUSIVE, "but shows the right");
 	t_shim_lose(s);
 	is(lh_status(lh, "cluster:t", l.id, see, &info), -ESTALE,
 	    "it does not hold it any more");

@@ -96,7 +96,7 @@ own_leases(void)
 	is(t_acquire(lh, "mine", 1000, 0, &other), -EAGAIN, "tried");
 	is(MORE(busy), 1, "one failed");
 	is(lh_acquire(lh, "mine", &brief, &other), -ETIMEDOUT, "waited");
-	is(MORE(timeouts), 1, "in vain");
+	is(MORE(timeouts), 1, "a timeout is counted");
 	is(MORE(waits), 1, "one wait");
 	is(MORE(waited), 0, "not granted");
 	is(MORE(acquired), 0, "and nothing acquired");
@@ -105,7 +105,7 @@ own_leases(void)
 	t_sleep_until(l.expires_ns + T_NS_PER_MS);
 	is(lh_extend(lh, &l, 1000), -ESTALE, "which are over");
 	is(MORE(expired_own), 1, "so it has expired");
-	is(MORE(told_lost), 1, "and we were told");
+	is(MORE(told_lost), 1, "and the report of a loss is counted");
 	is(MORE(acquired), 1, "one acquisition");
 }
 

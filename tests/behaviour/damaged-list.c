@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantee G12: a damaged list of keys is recognised.  A lookup or a new key
- * there fails with -EUCLEAN or works, but soon, and nobody crashes; keys that
- * were opened before still work; the check finds the damage.
+ * there fails with -EUCLEAN or works, but soon, and nobody crashes.  Keys that
+ * were opened before still work, and the check finds the damage.
  *
- * The damage: a slot that leads to itself, two slots in a circle, a link to a
- * slot or bucket that does not exist, a list out of order, a slot that is
- * linked and not in use, a key that is there twice, a head that belongs to no
- * bucket, one that says that it is not made, and sizes that make no sense.
+ * Slots are damaged: one that leads to itself, two in a circle, one out of
+ * order, one that is linked and not in use, a key that is there twice.  Links
+ * are damaged: to a slot or bucket that does not exist.  Heads are damaged: one
+ * that belongs to no bucket, one that says that it is not made.  So are sizes.
  * Otherwise one wrong link would make every process hang or crash.
  */
 #include <errno.h>
@@ -164,7 +164,7 @@ play(enum damage what)
 	t_begin(a, use, NULL);
 	r = t_result_within(a, SOON_MS);
 	cmp(r, >=, 0, "%s: who uses it gets on, soon", names[what]);
-	diag("%d of %d calls were told -EUCLEAN", r, 2 * KEYS);
+	diag("%d of %d calls returned -EUCLEAN", r, 2 * KEYS);
 	t_begin(a, check, NULL);
 	r = t_result_within(a, SOON_MS);
 	if (what != SIZES && what != UNMADE)

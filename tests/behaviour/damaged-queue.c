@@ -122,7 +122,7 @@ is_marked(struct t_actor *a, void *arg)
 	return r != 0 ? r : (int)st.damaged;
 }
 
-/* What fn says, within the time that it has; the actor is gone if it hangs. */
+/* Returns the result of fn within its time; an actor that hangs is killed. */
 static bool
 soon(struct t_actor *a, int want, const char *what)
 {

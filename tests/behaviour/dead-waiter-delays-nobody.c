@@ -75,7 +75,8 @@ behind(void *arg)
 			t_actor_end(v[i]);
 	}
 	t_actor_end(w);
-	is(t_acquire(s->lh, "k", 1000, T_HANG_MS, &l), 0, "it can be had");
+	is(t_acquire(s->lh, "k", 1000, T_HANG_MS, &l), 0,
+	    "the key can be acquired");
 	is(lh_release(s->lh, &l), 0, "released");
 	is(t_waiters(s->lh, "k"), 0, "nobody waits");
 	return took <= T3_DEAD_MS;

@@ -201,7 +201,7 @@ main(void)
 	/* a slow machine does less in it, and has had enough, too */
 	atomic_store(&sh->until_ns, t_now_ns() + 4000 * T_NS_PER_MS);
 	churn(true, 0);
-	is((int)atomic_load(&sh->told), 0, "nobody is told of a deadlock");
+	is((int)atomic_load(&sh->told), 0, "no call reports a deadlock");
 	cmp(atomic_load(&sh->granted), >, 100, "they had much");
 	memset(sh, 0, sizeof(*sh));
 	churn(false, t_count(60, 20));

@@ -24,9 +24,10 @@ dissolves(int64_t ttl_ms)
 	party_has(a, "x", LH_EXCLUSIVE, ttl_ms);
 	party_begin(a, TAKE, "y", &o);
 	party_begin(b, TAKE, "x", &o);
-	is(party_result(b), 0, "a lease of %lld ms: it ends, and is had",
+	is(party_result(b), 0,
+	    "a lease of %lld ms: it ends, and the key is acquired",
 	    (long long)ttl_ms);
-	ok(!party_answered(a), "the other is told nothing");
+	ok(!party_answered(a), "the other call has not returned");
 	is(party_lets_go(b), 0, "released");
 	is(party_result(a), 0, "the other goes on");
 	is(party_lets_go(a), -ESTALE, "released, but for what was lost");
@@ -66,21 +67,22 @@ renewed(void *arg)
 	ns = t_now_ns();
 	first = party_first(p, 2, T_HANG_MS);
 	if (first < 0)
-		bail_out("nobody is told");
-	is(p[first]->result, -EDEADLK, "renewed all the time: one is told");
+		bail_out("no deadlock is reported");
+	is(p[first]->result, -EDEADLK,
+	    "renewed all the time: one call reports the deadlock");
 	ns = (p[first]->ended_ns - ns) / T_NS_PER_MS;
 	diag("after %lld ms", (long long)ns);
 	atomic_store(&stop, true);
 	is(t_join(t) == NULL, true, "every renewal succeeds");
 	t_sleep_ms(t_long(120));
 	is(party_lets_go(p[first]), first == 0 ? -ESTALE : 0,
-	    "it lets go");
+	    "it releases its key");
 	is(party_result(p[1 - first]), 0, "the other goes on");
 	if (first != 0) {
 		/* its first lease has run out; perhaps nobody noticed */
 		(void)party_lets_go(a);
 	} else {
-		is(party_lets_go(b), 0, "the other lets go");
+		is(party_lets_go(b), 0, "the other releases its key");
 	}
 	return ns <= T6_MS;
 }

@@ -49,9 +49,9 @@ round_of(void *arg)
 	}
 	closed_ns = t_now_ns();
 	first = party_first(p, N, T_HANG_MS);
-	is(first, victim, "the one by rule is told");
+	is(first, victim, "the call that must give way returns -EDEADLK");
 	if (first < 0)
-		bail_out("nobody is told");
+		bail_out("no deadlock is reported");
 	is(p[first]->result, -EDEADLK, "-EDEADLK");
 	told_ms = (p[first]->ended_ns - closed_ns) / T_NS_PER_MS;
 	diag("after %lld ms: %s", (long long)told_ms, p[first]->detail);
@@ -59,7 +59,7 @@ round_of(void *arg)
 	is(party_count(p, N), 1, "nobody else is");
 	is(p[first]->n, 1, "it has its key");
 	is(t_holders(lh, key(first)), 1, "it is held");
-	is(party_lets_go(p[first]), 0, "it lets go");
+	is(party_lets_go(p[first]), 0, "it releases its key");
 	for (int i = 1; i < N; i++) {
 		who = (first + N - i) % N;
 		through += party_result(p[who]) == 0 &&

@@ -41,13 +41,13 @@ shared_one_gives_way(void *arg)
 	(void)arg;
 	stage(1, 2);
 	first = party_first(p, 5, T_HANG_MS);
-	ok(first >= 0 && p[first] == w, "the wait that both share is told");
+	ok(first >= 0 && p[first] == w, "the shared wait returns -EDEADLK");
 	is(w->result, -EDEADLK, "-EDEADLK");
 	ns = (w->ended_ns - ns) / T_NS_PER_MS;
 	diag("%s", w->detail);
 	t_sleep_ms(t_long(300));
 	is(party_count(p, 5), 1, "nobody else is");
-	is(party_lets_go(w), 0, "it lets go");
+	is(party_lets_go(w), 0, "it releases its key");
 	is(party_result(r[0]), 0, "a reader goes on");
 	is(party_result(r[1]), 0, "and the other");
 	is(party_lets_go(r[0]), 0, "released");
@@ -66,16 +66,16 @@ each_gives_way(void *arg)
 
 	(void)arg;
 	stage(9, 2);
-	is(party_result(r[0]), -EDEADLK, "a reader is told");
+	is(party_result(r[0]), -EDEADLK, "a reader returns -EDEADLK");
 	is(party_result(r[1]), -EDEADLK, "and the other");
 	told = r[0]->ended_ns > r[1]->ended_ns ? r[0]->ended_ns :
 	    r[1]->ended_ns;
 	told = (told - ns) / T_NS_PER_MS;
 	t_sleep_ms(t_long(300));
 	is(party_count(p, 5), 2, "nobody else is");
-	is(party_lets_go(r[0]), 0, "one lets go");
+	is(party_lets_go(r[0]), 0, "one reader releases its key");
 	ok(!party_answered(w), "there is the other");
-	is(party_lets_go(r[1]), 0, "it lets go");
+	is(party_lets_go(r[1]), 0, "it releases its key");
 	party_follows(w, "the writer goes on");
 	is(party_result(by[0]), 0, "then who waited outside");
 	is(party_result(by[1]), 0, "in either queue");
@@ -85,7 +85,7 @@ each_gives_way(void *arg)
 	return told <= T6_MS;
 }
 
-/* Who waits for a circle, and closes none, waits. */
+/* A caller that waits for a circle, and closes none, goes on waiting. */
 static void
 beside(void)
 {
@@ -96,11 +96,12 @@ beside(void)
 	party_wants(lh, by[0], "a", LH_EXCLUSIVE, 0, 1);
 	party_wants(lh, r[0], "b", LH_EXCLUSIVE, 7, 1);
 	party_wants(lh, r[1], "a", LH_EXCLUSIVE, 5, 2);
-	is(party_first(q, 3, T_HANG_MS), 1, "one of the circle is told");
+	is(party_first(q, 3, T_HANG_MS), 1,
+	    "one of the circle returns -EDEADLK");
 	is(r[1]->result, -EDEADLK, "-EDEADLK");
 	t_sleep_ms(t_long(300));
 	is(party_count(q, 3), 1, "not the humblest, which is outside");
-	is(party_lets_go(r[1]), 0, "it lets go");
+	is(party_lets_go(r[1]), 0, "it releases its key");
 	is(party_result(r[0]), 0, "the other goes on");
 	is(party_lets_go(r[0]), 0, "released");
 	is(party_result(by[0]), 0, "then who waited outside");

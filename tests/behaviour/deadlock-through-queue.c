@@ -2,7 +2,7 @@
 /*
  * Guarantee G7, timing T6: circles that lead through the order of a queue and
  * not only through holders: a reader that a waiting writer keeps out waits for
- * that writer; and circles of readers that wait to upgrade, with other keys in
+ * that writer.  Circles of readers that wait to upgrade, with other keys in
  * between.
  *
  * Otherwise such callers would wait for each other for ever.
@@ -36,10 +36,10 @@ barred_reader(void *arg)
 	ns = (a->ended_ns - ns) / T_NS_PER_MS;
 	diag("after %lld ms: %s", (long long)ns, a->detail);
 	ok(strstr(a->detail, "in whose queue stands first") != NULL,
-	    "the place in the queue is told");
+	    "the error describes the place in the queue");
 	t_sleep_ms(t_long(200));
 	is(party_count(p, 3), 1, "nobody else");
-	is(party_lets_go(a), 0, "it lets go");
+	is(party_lets_go(a), 0, "it releases its key");
 	party_follows(b, "the writer goes on");
 	party_follows(c, "then the reader");
 	return ns <= T6_MS;
@@ -55,8 +55,8 @@ writer_gives_way(void)
 	party_wants(lh, a, "c", LH_EXCLUSIVE, 3, 1);
 	party_wants(lh, c, "k", LH_SHARED, 1, 2);
 	is(party_first(p, 3, T_HANG_MS), 2, "the last of the lowest");
-	is(c->result, -EDEADLK, "is told");
-	is(party_lets_go(c), 0, "it lets go");
+	is(c->result, -EDEADLK, "returns -EDEADLK");
+	is(party_lets_go(c), 0, "it releases its key");
 	party_follows(a, "the first goes on");
 	party_follows(b, "and the writer");
 
@@ -66,7 +66,7 @@ writer_gives_way(void)
 	party_wants(lh, a, "c", LH_EXCLUSIVE, 3, 1);
 	party_wants(lh, c, "k", LH_SHARED, 0, 2);
 	is(party_result(c), -EDEADLK, "the lowest, wherever it stands");
-	is(party_lets_go(c), 0, "it lets go");
+	is(party_lets_go(c), 0, "it releases its key");
 	party_follows(a, "the first goes on");
 	party_follows(b, "and the writer");
 }
@@ -80,7 +80,7 @@ no_circle(void)
 	party_wants(lh, b, "k", LH_EXCLUSIVE, 0, 1);
 	party_wants(lh, c, "k", LH_SHARED, 0, 2);
 	t_sleep_ms(t_long(400));
-	is(party_count(p, 3), 1, "who only waits is told nothing");
+	is(party_count(p, 3), 1, "only one call returns: the others wait");
 	is(party_lets_go(a), 0, "released");
 	party_follows(b, "the writer goes on");
 	party_follows(c, "then the reader");
@@ -103,13 +103,13 @@ upgrade(void *arg)
 	ok(t_await_waiters(lh, "k", 1), "one waits to upgrade");
 	party_wants(lh, b, "a", LH_EXCLUSIVE, 3, 1);
 	ns = t_now_ns();
-	is(party_first(p, 2, T_HANG_MS), victim, "one of two is told");
+	is(party_first(p, 2, T_HANG_MS), victim, "one of two returns -EDEADLK");
 	is(v->result, -EDEADLK, "-EDEADLK");
 	ns = (v->ended_ns - ns) / T_NS_PER_MS;
 	diag("after %lld ms: %s", (long long)ns, v->detail);
 	is(v->lease[0].mode, LH_SHARED, "its lease is shared");
 	is(t_holders(lh, "k"), 2, "both still read");
-	is(party_lets_go(v), 0, "it lets go");
+	is(party_lets_go(v), 0, "it releases its key");
 	party_follows(other, "the other goes on");
 	return ns <= T6_MS;
 }

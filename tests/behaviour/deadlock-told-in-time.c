@@ -46,7 +46,8 @@ play(void)
 		wrong += party_result(p[1 - victim]) != 0;
 		wrong += party_lets_go(p[1 - victim]) != 0;
 	}
-	is(wrong, 0, "each time the one by rule is told, and no other");
+	is(wrong, 0,
+	    "each time the call that must give way returns, and no other");
 	qsort(ms, (size_t)n, sizeof(ms[0]), later);
 	cmp(ms[n - 1 - n / 100], <=, T6_MS, "within %lld ms",
 	    (long long)T6_MS);

@@ -64,7 +64,7 @@ own_lease(void)
 	    "the same in another attachment");
 	is(lh_verify(lh, &l), 0, "the lease is as it was");
 	is(wait_again(lh, LH_NO_DEADLOCK, t_long(150)), -ETIMEDOUT,
-	    "not to be told: it waits");
+	    "with LH_NO_DEADLOCK it waits");
 	is(wait_again(lh, 0, 20), -ETIMEDOUT, "a short wait does not look");
 	is(lh_release(lh, &l), 0, "released");
 }
@@ -118,7 +118,8 @@ gone_thread(void)
 	is(lh_release(lh, &l), 0, "released");
 }
 
-/* Two of a circle: who does not want to be told is not, the other is. */
+/* Two callers in a circle: the one with LH_NO_DEADLOCK waits, the other
+ * returns. */
 static void
 spared(struct party *a, struct party *b)
 {
@@ -130,9 +131,10 @@ spared(struct party *a, struct party *b)
 	party_wants(lh, b, "x", LH_EXCLUSIVE, 9, 1);
 	o.flags = LH_NO_DEADLOCK;
 	party_begin(a, TAKE, "y", &o);
-	is(party_first(p, 2, T_HANG_MS), 1, "of two, the one that can be told");
+	is(party_first(p, 2, T_HANG_MS), 1,
+	    "of two, the one without LH_NO_DEADLOCK returns");
 	is(b->result, -EDEADLK, "is");
-	is(party_lets_go(b), 0, "it lets go");
+	is(party_lets_go(b), 0, "it releases its key");
 	party_follows(a, "the other goes on");
 
 	party_has(a, "x", LH_EXCLUSIVE, HOUR_MS);

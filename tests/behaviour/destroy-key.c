@@ -80,7 +80,7 @@ used_ones(void)
 	o.mode = LH_SHARED;
 	t_begin_acquire_opts(a, "r", &o);
 	is(t_result(a), 0, "a reader");
-	is(lh_destroy(lh, "r"), -EBUSY, "is in the way");
+	is(lh_destroy(lh, "r"), -EBUSY, "a reader prevents it");
 	is(lh_acquire(lh, "r", &o, &mine), 0, "we read, too");
 	is(lh_destroy(lh, "r"), -EALREADY, "then we are");
 	is(lh_release(lh, &mine), 0, "no more");
@@ -91,7 +91,7 @@ used_ones(void)
 	is(t_result(w), 0, "the writer comes");
 	t_actor_kill(w);
 	ok(t_until(T_HANG_MS, lh_destroy(lh, "r") == 0),
-	    "a dead one is not in the way");
+	    "a dead reader does not prevent it");
 	ok(!there("r"), "it is gone");
 	t_actor_end(a);
 	t_actor_free(w);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Issue 21 C: error details name the right key, holder and cause, or say that
- * they do not know: a lease whose claim is in another use by now, one that a
- * named session holds, a key that is reserved for a lock-delay, a hand-over to
- * a session that has ended.
+ * they do not know.  The lease's claim may be in another use by now, or belong
+ * to a named session; the key may be reserved for a lock-delay; a hand-over's
+ * session may have ended.
  *
  * Otherwise an operator would act on a process or key that has nothing to do
  * with the failure.
@@ -70,7 +70,7 @@ held_by_a_session(void)
 	is(acquire_into(lh, s, "disk", LH_EXCLUSIVE, &l), 0, "by a deadline");
 	is(lh_extend(lh, &l, 5000), 0, "that is sooner than the session's");
 	is(t_acquire(other, "disk", 1000, 0, &no), -EAGAIN, "busy");
-	ok(said("its lease ends in "), "that end is told");
+	ok(said("its lease ends in "), "the error gives that end");
 	is(lh_session_destroy(s), 0, "destroyed");
 	lh_session_close(s);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantee G2: on each path to a grant, the token is larger than that of every
- * earlier grant of the key: a try, a wait, an opened key, another process;
- * after a release, a close, an expiry, a death, a cancelled or timed-out wait,
+ * earlier grant of the key: a try, a wait, an opened key, another process.
+ * After a release, a close, an expiry, a death, a cancelled or timed-out wait,
  * and an acquire whose outcome nobody learned.  Tokens are between the table's
  * base and ceiling, below 2^63, and never 0.
  *

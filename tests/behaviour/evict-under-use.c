@@ -2,8 +2,8 @@
 /* test: slow 9 */
 /*
  * Guarantees G1 and G2 while keys come and go: processes acquire and release
- * random keys, by name and through opened keys, trying and waiting, in a table
- * with fewer slots than keys, so that each new key takes the slot of another;
+ * random keys, by name and through opened keys, trying and waiting.  The table
+ * has fewer slots than keys, so that each new key takes the slot of another;
  * one process only evicts.  A witness beside each key knows who holds it and
  * the last token.  Then the same with threads, each with its own attachment,
  * for race detectors.  An acquire of a key that is being evicted looks the key
@@ -177,7 +177,7 @@ run(void (*fn)(void))
 	is_u64(sh->overlaps, 0, "nobody was inside with another");
 	is_u64(sh->token_errors, 0, "tokens only grew");
 	is(sh->odd_results, 0, "nothing else happened (%d)", sh->odd);
-	is_u64(sh->removed, 0, "nobody was told that a key had gone");
+	is_u64(sh->removed, 0, "no call reported that a key had gone");
 	cmp(sh->grants, >, 1000, "much did");
 	cmp(sh->evicted, >, 100, "and much was evicted");
 	t_close(lh);

@@ -117,7 +117,8 @@ stays(const char *table)
 	t_sleep_until(b->lease.expires_ns + T_NS_PER_MS);
 	is(t_holders(lh, "late"), 0, "expires");
 	is(lh_evict(lh, NULL, 0), 0, "what the next holder is to know, stays");
-	is(t_acquire(lh, "late", 1000, 0, &late), 0, "he is told");
+	is(t_acquire(lh, "late", 1000, 0, &late), 0,
+	    "the next holder acquires it");
 	is(late.notes, LH_NOTE_PREVIOUS_EXPIRED, "that");
 	is(lh_release(lh, &late), 0, "released");
 	is(lh_evict(lh, NULL, 0), 1, "now it goes");

@@ -107,7 +107,8 @@ chain_of_waits(struct lh *lh, struct t_actor *a, struct t_actor *b)
 	t_begin_acquire(a, "j", T_HANG_MS, T_HANG_MS);
 	ok(t_await_waiters(lh, "j", 1), "a waits for j");
 	s = explained(lh, "k");
-	ok(strcmp(s.waits_for, "j") == 0, "so it is told: '%s'", s.waits_for);
+	ok(strcmp(s.waits_for, "j") == 0, "the explanation says so: '%s'",
+	    s.waits_for);
 	ok(s.holder.waits_since_ns > 0 && s.holder.waits_since_ns <=
 	    lh_clock_ns(lh), "since when");
 	s = explained(lh, "j");
@@ -136,7 +137,7 @@ run_states(struct lh *lh, struct t_actor *a, volatile int *end)
 	t_begin(a, spin, (void *)end);
 	ok(t_until(T_HANG_MS, runs(lh, "r", LH_RUN_RUNNING)), "it runs");
 	*end = 1;
-	is(t_result(a), 0, "until it is told to end");
+	is(t_result(a), 0, "until it has to end");
 	ok(t_until(T_HANG_MS, runs(lh, "r", LH_RUN_SLEEPING)), "it sleeps");
 	is(t_do_release(a), 0, "a releases r");
 	a->lease = l;
@@ -170,7 +171,7 @@ wait_for_p(void *arg)
 	return NULL;
 }
 
-/* What is kept of an acquire that fails. */
+/* The explanation that a failed acquire keeps. */
 static void
 kept(struct lh *lh, struct t_actor *a, struct t_actor *b)
 {
@@ -183,10 +184,10 @@ kept(struct lh *lh, struct t_actor *a, struct t_actor *b)
 
 	ok(lh_explain_last() == NULL, "nothing is kept at first");
 	is(t_do_acquire(a, "p", T_HANG_MS, 0), 0, "a takes p");
-	is(lh_acquire(lh, "p", &o, &l), -EAGAIN, "we try in vain");
+	is(lh_acquire(lh, "p", &o, &l), -EAGAIN, "our try fails");
 	ok(lh_explain_last() == NULL, "not kept unless it was asked for");
 	o.flags = LH_EXPLAIN;
-	is(lh_acquire(lh, "p", &o, &l), -EAGAIN, "we try in vain");
+	is(lh_acquire(lh, "p", &o, &l), -EAGAIN, "our try fails");
 	x = lh_explain_last();
 	ok(x != NULL && strcmp(x->key, "p") == 0 && x->n_holders == 1 &&
 	    x->holders[0].pid == (uint32_t)a->pid && x->n_waiters == 0,
@@ -200,7 +201,7 @@ kept(struct lh *lh, struct t_actor *a, struct t_actor *b)
 	t_begin_acquire(b, "p", T_HANG_MS, T_HANG_MS);
 	ok(t_await_waiters(lh, "p", 1), "b waits");
 	o.max_wait_ms = t_ms(30);
-	is(lh_acquire(lh, "p", &o, &l), -ETIMEDOUT, "we wait in vain");
+	is(lh_acquire(lh, "p", &o, &l), -ETIMEDOUT, "our wait fails");
 	x = lh_explain_last();
 	is(x == NULL ? -1 : (int)x->n_waiters, 2, "two waited then");
 	is(x == NULL ? -1 : (int)x->rank, 2, "we were the second");
@@ -253,7 +254,8 @@ named(struct lh *lh)
 	o.more = &more;
 	is(lh_acquire(lh, "n", &o, &l), 0, "a lease in it");
 	s = explained(lh, "n");
-	is(s.holder.flags & LH_PARTY_SESSION, LH_PARTY_SESSION, "is told so");
+	is(s.holder.flags & LH_PARTY_SESSION, LH_PARTY_SESSION,
+	    "and is shown as a session");
 	ok(strcmp(s.holder.application, "job") == 0, "by name");
 	is(s.holder.run, LH_RUN_UNSEEN, "no process is behind it");
 	is(s.delayed_ns, 0, "nothing is delayed");
@@ -280,12 +282,12 @@ deadlock(struct lh *lh)
 	x = lh_explain_last();
 	ok(x != NULL && x->n_holders == 1 && x->rank == 1 &&
 	    x->holders[0].waits_for != NULL &&
-	    strcmp(x->holders[0].waits_for, "d") == 0, "and are told so");
+	    strcmp(x->holders[0].waits_for, "d") == 0, "and are shown so");
 	is(lh_release(lh, &first), 0, "released");
 	o.flags = LH_SHAREABLE;
 	is(lh_acquire(lh, "d", &o, &first), 0, "we hold d for all threads");
 	is(explained(lh, "d").holder.flags, LH_PARTY_SHAREABLE,
-	    "which is told");
+	    "and the explanation says so");
 	is(lh_release(lh, &first), 0, "released");
 }
 
@@ -321,11 +323,11 @@ main(void)
 	    2, "because of two readers");
 	o.max_wait_ms = t_ms(30);
 	is(lh_convert_wait(lh, &first, LH_EXCLUSIVE, &o), -ETIMEDOUT,
-	    "we wait in vain to be the only one");
+	    "our wait to be the only reader fails");
 	x = lh_explain_last();
 	ok(x != NULL && x->n_holders == 2 && x->n_waiters == 1 &&
 	    x->rank == 1 && (x->waiters[0].flags & LH_PARTY_UPGRADE) &&
-	    x->waiters[0].mode == LH_EXCLUSIVE, "and are told why");
+	    x->waiters[0].mode == LH_EXCLUSIVE, "and the explanation says why");
 	is(lh_release(lh, &first), 0, "released");
 	deadlock(lh);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantee G3: the deadline of an extension counts from now, also in a thread
- * that has not read the clock for longer than the ttl, whatever it did before
- * (nothing, a slow acquire, an acquire with the same or another ttl, a long
- * extension), and however many threads extend the same lease.  A release of an
+ * that has not read the clock for longer than the ttl.  The thread did nothing
+ * before, a slow acquire, an acquire with the same or another ttl, or a long
+ * extension; and many threads may extend the same lease.  A release of an
  * expired lease leaves the note for the next holder.
  *
  * Otherwise an extension would cost a healthy lease: the fast path once counted
@@ -36,7 +36,7 @@ extend_after_a_wait(struct lh *a, struct lh *b)
 	is(lh_release(a, &l), 0, "and is held until released");
 }
 
-/* What came before the extend in this thread. */
+/* The calls of this thread before the extend. */
 struct past {
 	bool warm;		/* it has acquired something before */
 	bool made;		/* the key is there: that is the slow way */
@@ -142,7 +142,7 @@ beaten_by_others(struct lh *a)
 	b.stop = true;
 	for (int i = 0; i < 2; i++)
 		t_join(threads[i]);
-	is(b.failed, 0, "the others were never told otherwise");
+	is(b.failed, 0, "the other threads' extends never failed");
 	is(lh_release(a, &l), 0, "and released");
 }
 
@@ -156,7 +156,7 @@ late_release(struct lh *a, struct lh *b)
 	is(lh_extend(a, &l, 100), -ESTALE, "too late to extend");
 	is(lh_release(a, &l), -ESTALE, "and to release");
 	is(t_acquire(b, "n", 1000, 0, &next), 0, "the next one");
-	is(next.notes, LH_NOTE_PREVIOUS_EXPIRED, "is told");
+	is(next.notes, LH_NOTE_PREVIOUS_EXPIRED, "has the note");
 	is(lh_release(b, &next), 0, "released");
 }
 

@@ -50,7 +50,7 @@ refused(const char *table, struct lh_open_opts *o, int want, const char *says)
 	ok(access(t_object(table), F_OK) != 0, "there is none");
 }
 
-/* The table's present range is lost, and another not to be had. */
+/* The table's present range is lost, and it cannot claim another. */
 static void
 stops(const char *table, struct lh_open_opts *o, const char *says)
 {

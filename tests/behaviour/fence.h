@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tests of scope local need: fence directories, and tables with one. */
+/* Fixtures of tests of scope local: fence directories, and tables with one. */
 #ifndef TESTS_FENCE_H
 #define TESTS_FENCE_H
 
@@ -158,8 +158,9 @@ fence_idle(const char *table, int uses, struct lh **lh, struct lh_key **k)
 }
 
 /*
- * The latest range's file is lost, and others have claimed what follows it: the
- * next to open the table claims the range `by` further on.  Which that is.
+ * Removes the latest range's file, and claims the numbers after it as others
+ * would: the next process that opens the table claims the range `by` further
+ * on.  Returns its number.
  */
 TAP_UNUSED static uint64_t
 fence_gap(const char *table, uint64_t by)

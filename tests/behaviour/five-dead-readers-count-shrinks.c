@@ -71,7 +71,7 @@ play(void)
 	lh = t_open(t_table());
 	kill_them(false, true);
 	kill_them(true, true);
-	/* nobody asks: the writer alone has to see to it */
+	/* nobody else looks: the writer alone must notice */
 	kill_them(false, false);
 	kill_them(true, false);
 	t_close(lh);

@@ -22,12 +22,12 @@ refused(struct lh *stranger, const struct lh_lease *lease, int want,
 	int r;
 
 	is(lh_release(stranger, &copy), want, "%s cannot release it", who);
-	ok(t_has_detail(), "and is told why");
+	ok(t_has_detail(), "and the error says why");
 	r = lh_extend(stranger, &copy, 1);
 	is(r, want, "%s cannot extend it", who);
-	ok(t_has_detail(), "and is told why");
+	ok(t_has_detail(), "and the error says why");
 	is(lh_verify(stranger, &copy), want, "%s cannot verify it", who);
-	ok(t_has_detail(), "and is told why");
+	ok(t_has_detail(), "and the error says why");
 	ok(memcmp(&copy, lease, sizeof(copy)) == 0, "its struct is unchanged");
 }
 

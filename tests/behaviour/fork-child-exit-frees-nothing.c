@@ -101,7 +101,7 @@ play(void)
 		is(r, how == 3 ? 256 + SIGKILL : 0, "child %d ends", how);
 		is(lh_verify(lh, &mine), 0, "the parent still holds");
 		is(t_do_acquire(b, "k", 1000, 20), -ETIMEDOUT,
-		    "another process looks, and waits in vain");
+		    "another process looks, and its wait times out");
 		is(t_waiters(lh, "other"), 1, "the thread still waits");
 	}
 	is(t_do_release(b), 0, "b releases the other key");

@@ -52,7 +52,7 @@ openat(int dir, const char *path, int flags, ...)
 	return fd;
 }
 
-/* Fork once for each descriptor; the children live until they are told. */
+/* Forks once for each descriptor; the children live until the end is posted. */
 static void *
 forker(void *arg)
 {

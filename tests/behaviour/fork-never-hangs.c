@@ -104,7 +104,7 @@ live_and_thread(struct lh *own)
 	return lh_lock_release(lock) != 0 || lh_lock_close(lock) != 0 ? 5 : 0;
 }
 
-/* What each child does, and its children. */
+/* The calls of each child and of its children. */
 static void __attribute__((noreturn))
 be_child(int depth, bool live)
 {
@@ -252,8 +252,8 @@ block_signal(int how)
 	(void)pthread_sigmask(how, &set, NULL);
 }
 
-/* Alone in a process (else libc's own locks would be in the way): opens and
- * closes while signals come. */
+/* Opens and closes while signals come; alone in a process, because of libc's
+ * own locks. */
 static int
 interrupted(void *arg)
 {

@@ -2,12 +2,12 @@
 /* test: slow 5 */
 /* test: release: ASan cannot be loaded twice */
 /*
- * Guarantee G4, issue 21 A6: with several copies of the library in one process
- * no fork hangs, nor its child, while threads use the copies, and each child
- * can use all of them: one that is linked, two that are loaded beside it (a
- * plug-in's), and one in a namespace of its own with its own C library
- * (dlmopen), whose fork handlers the program's fork() does not know.  A key
- * that one copy holds is held for the others.
+ * Guarantee G4, issue 21 A6: several copies of the library are in one process,
+ * and threads use them.  No fork hangs, nor its child, and each child can use
+ * all copies: one that is linked, two that are loaded beside it (a plug-in's),
+ * and one in a namespace of its own with its own C library (dlmopen). The
+ * program's fork() does not know that one's fork handlers.  A key that one copy
+ * holds is held for the others.
  *
  * Otherwise a program with a plug-in that uses leasehold, too, would hang at a
  * fork.

@@ -92,7 +92,7 @@ msync(void *page, size_t len, int flags)
 
 	(void)len;
 	(void)flags;
-	/* who is killed in here lets go of it */
+	/* the kernel releases it when its holder is killed */
 	while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
 		;
 	error = write_page(page);
@@ -174,9 +174,9 @@ main(void)
 	    (unsigned long long)atomic_load(&p->faults),
 	    (unsigned long long)atomic_load(&p->told[0]));
 	cmp(atomic_load(&p->faults), >, 0, "the disk failed now and then");
-	is(atomic_load(&p->wrong), 0, "and was never behind what was told");
+	is(atomic_load(&p->wrong), 0, "and was never behind a reported pass");
 	told = atomic_load(&p->told[0]);
-	cmp(told, >, 3, "tokens were told to pass");
+	cmp(told, >, 3, "tokens were reported as passed");
 
 	lose_power();
 	is(lh_gate_open(&g, path, NULL, LH_GATE_DURABLE), 0, "after all that");

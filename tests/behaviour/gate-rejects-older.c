@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantees G2 and G11, lh_gate_check(): a gate refuses tokens that are older
- * than one that has passed, in either mode; readers do not exclude each other;
- * its mark outlives every process that has it open; tokens of real leases pass
+ * than one that has passed, in either mode; readers do not exclude each other.
+ * Its mark outlives every process that has it open; tokens of real leases pass
  * in the order of the leases.
  *
  * Otherwise a late holder could still write to the protected resource.
@@ -92,7 +92,7 @@ over_processes(void)
 	is(lh_gate_close(g), 0, "closed");
 }
 
-/* What a stopped holder meets when it wakes. */
+/* A stopped holder's check when it continues. */
 static void
 real_leases(void)
 {

@@ -84,7 +84,7 @@ full(const char *form, struct t_actor *a)
 	    "nor for other processes");
 	is(lh_open(&more, table, NULL), 0, "others still attach");
 	is(t_acquire(more, others, 1000, 0, &l), -ENOSPC,
-	    "and are told the same");
+	    "and get the same error");
 	is(lh_close(more), 0, "closed");
 	all_work(form, n);
 	is(t_findings(lh), 0, "the table is sound");

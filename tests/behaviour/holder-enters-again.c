@@ -2,7 +2,7 @@
 /*
  * Counted re-entry (lh_acquire_more.holder): a holder that acquires its key
  * again in the same mode has the same lease and token once more, and the key is
- * free after as many releases; others, and the same holder in another process,
+ * free after as many releases.  Others, and the same holder in another process,
  * are strangers.
  *
  * Otherwise a nested acquire would wait for itself, or its release would free

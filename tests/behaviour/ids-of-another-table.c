@@ -13,7 +13,7 @@
 #include "support/support.h"
 #include "tap.h"
 
-/* What is kept of a life of the table. */
+/* The values of one life of the table. */
 struct life {
 	struct lh_lease own;		/* of the attachment itself */
 	struct lh_lease named;		/* of a named session */

@@ -84,7 +84,8 @@ short_keys(void)
 	is(lh_close(lh), 0, "closed");
 }
 
-/* n keys of that form: how many can be had?  (And held, or released again.) */
+/* Acquires n keys of that form, and keeps or releases them: how many
+ * succeed. */
 static int
 take(struct lh *lh, const char *form, int n, struct lh_lease *held)
 {

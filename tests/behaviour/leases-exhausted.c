@@ -60,7 +60,8 @@ main(void)
 		    leases[i].id[1] != last && leases[i].token != 0;
 	is(good, n, "all of them are held");
 	is(lh_release(lh, &leases[n / 2]), 0, "one is released");
-	is(t_acquire(lh, "key-y", 3600000, 0, &l), 0, "one can be had");
+	is(t_acquire(lh, "key-y", 3600000, 0, &l), 0,
+	    "one more lease can be acquired");
 	is(t_acquire(lh, "key-z", 3600000, 0, &leases[n / 2]), -ENOSPC,
 	    "and no more than one");
 	is(lh_release(lh, &l), 0, "released");

@@ -54,7 +54,7 @@ jump_and_acquire(void *unused)
 		__atomic_fetch_add(&jumps, 1, __ATOMIC_SEQ_CST);
 	t_post(&jumped);
 	(void)t_await(&go_on, 1, T_HANG_MS);
-	/* of the place that it has left, nothing is in the way */
+	/* the place that it left hinders nobody */
 	if (t_acquire(lh, "held", 60000, 1, &l) == -ETIMEDOUT)
 		__atomic_fetch_add(&told, 1, __ATOMIC_SEQ_CST);
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);

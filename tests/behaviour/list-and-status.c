@@ -184,7 +184,7 @@ gone_are_not_told(struct lh *lh, const char *table)
 	struct lh_lease l;
 
 	is(t_acquire(lh, "short", t_ms(1000), 0, &l), 0, "a short lease");
-	is(t_holders(lh, "short"), 1, "is told");
+	is(t_holders(lh, "short"), 1, "is reported");
 	t_sleep_until(l.expires_ns + T_NS_PER_MS);
 	is(lh_status(lh, "short", l.id, keep, &r), -ESTALE,
 	    "after its end it is not");
@@ -194,7 +194,7 @@ gone_are_not_told(struct lh *lh, const char *table)
 	is(t_do_acquire(a, "dead", 3600000, 0), 0, "another holds a key");
 	t_actor_kill(a);
 	ok(t_until(T_HANG_MS, t_holders(lh, "dead") == 0),
-	    "killed, it is not told as a holder");
+	    "killed, it is not reported as a holder");
 	is(lh_status(lh, "dead", a->lease.id, keep, &r), -ESTALE,
 	    "nor under its id");
 	t_actor_free(a);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 7 */
 /*
- * Guarantees G3 and G9, lh_lock_adopt(): a lease that was acquired by a ticket,
- * as a permit, in a named session or by a plain acquire is renewed, watched,
- * lost and released by the live handle that has adopted it, as if the handle
- * had acquired it.
+ * Guarantees G3 and G9, lh_lock_adopt(): a live handle adopts a lease that was
+ * acquired by a ticket, as a permit, in a named session or by a plain acquire.
+ * The lease is renewed, watched, lost and released as if the handle had
+ * acquired it.
  *
  * Otherwise a program would have to renew such leases itself, or would not
  * learn that one is lost.
@@ -102,11 +102,11 @@ permits(void)
 	is(lh_lock_watch(lock, 0, &watch), 0, "watched");
 	p.fd = lh_watch_fd(watch);
 	is(lh_ask_release(lh, "s\1permit 1", NULL, 0), 1, "asked for");
-	is(poll(&p, 1, (int)T7_MS), 1, "which is told");
+	is(poll(&p, 1, (int)T7_MS), 1, "which the watch reports");
 	is(lh_watch_next(watch, &e), 0, "by an event");
 	is(e.what, LH_EVENT_ASKED, "of that kind");
 	is(lh_break(lh, "s\1permit 1", NULL, 0), 1, "broken");
-	is(poll(&p, 1, (int)T7_MS), 1, "which is told, too");
+	is(poll(&p, 1, (int)T7_MS), 1, "which the watch reports, too");
 	is(lh_watch_next(watch, &e), 0, "by an event");
 	ok(e.what == LH_EVENT_LOST && e.loss == LH_LOSS_BROKEN, "of loss");
 	is(lh_lock_valid(lock), -ESTALE, "not valid");
@@ -121,7 +121,8 @@ permits(void)
 	is(lh_sem_close(sem), 0, "closed");
 }
 
-/* Who has a copy ends it by the calls for leases: so it is told. */
+/* A copy of the lease is ended by the calls for leases: the handle reports
+ * it. */
 static void
 by_a_copy(uint32_t mode, bool convert)
 {
@@ -158,7 +159,7 @@ in_session(void)
 	is(lh_lock_watch(lock, LH_EVENT_LOST, &watch), 0, "watched");
 	p.fd = lh_watch_fd(watch);
 	is(lh_session_destroy(s), 0, "the session ends");
-	is(poll(&p, 1, (int)T7_MS), 1, "which is told");
+	is(poll(&p, 1, (int)T7_MS), 1, "which the watch reports");
 	is(lh_watch_next(watch, &e), 0, "by an event");
 	is(e.loss, LH_LOSS_SESSION, "as what it is");
 	(void)state_of(lock, LH_LOCK_LOST, LH_LOSS_SESSION);

@@ -83,7 +83,7 @@ play(void)
 	ok(t_until(T_HANG_MS, atomic_load(&s[0].result) <= 0), "it releases");
 	is(atomic_load(&s[0].result), 0, "with success");
 	ok(t_until(T_HANG_MS, atomic_load(&s[0].what) & LH_EVENT_RELEASED),
-	    "and is told so");
+	    "and the callback gets the event");
 	is(t_holders(lh, "k"), 0, "the key is free");
 	is(lh_lock_state(l, &state), 0, "its state");
 	is(state.status, LH_LOCK_FREE, "is free");
@@ -114,7 +114,7 @@ play(void)
 	t_join(thread);
 	s[3].act = LOOK;
 	ok(t_until(T_HANG_MS, atomic_load(&s[3].what) & LH_EVENT_LOST),
-	    "the loss is told afterwards");
+	    "the loss is reported afterwards");
 	is(lh_lock_close(l), 0, "the handle is closed");
 }
 

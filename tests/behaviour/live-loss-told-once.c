@@ -52,7 +52,7 @@ told(struct live *h, enum lh_loss loss, const char *how)
 	struct lh_lock_state s = { .size = sizeof(s) };
 	struct lh_event e = LH_EVENT_INIT;
 
-	is(readable(h->watch, T7_MS), 1, "%s: it is told", how);
+	is(readable(h->watch, T7_MS), 1, "%s: the watch reports it", how);
 	is(lh_watch_next(h->watch, &e), 0, "%s: by an event", how);
 	ok(e.what == LH_EVENT_LOST && e.count == 1, "%s: of its loss", how);
 	is(e.loss, loss, "%s: with the reason", how);
@@ -180,7 +180,7 @@ stopped(void)
 	t_stop(pid);
 	is(t_acquire(lh, "k", 60000, T_HANG_MS, &mine), 0, "and is stopped");
 	t_cont(pid);
-	is(t_reap(pid, T_HANG_MS), 0, "awake again, it was told");
+	is(t_reap(pid, T_HANG_MS), 0, "awake again, it learned of the loss");
 	is(lh_verify(lh, &mine), 0, "and has not touched the new lease");
 	t_close(lh);
 }

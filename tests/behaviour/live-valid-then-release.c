@@ -6,7 +6,7 @@
  * first.  Under policy live, a lease whose deadline others have moved on is
  * valid.
  *
- * Otherwise a program would be told that its work was protected to the end
+ * Otherwise a program would believe that its work was protected to the end
  * although it was not.
  */
 #include <errno.h>

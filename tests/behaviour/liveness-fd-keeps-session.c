@@ -2,7 +2,7 @@
 /*
  * Guarantee G4: while a copy of a session's liveness descriptor is open
  * anywhere, its process's death does not count: a lease for a child program
- * outlives the parent, up to its deadline; when the last copy is closed, the
+ * outlives the parent, up to its deadline.  When the last copy is closed, the
  * session is dead.  The child is sleep(1), which knows nothing of leasehold and
  * only has the descriptor open, like a job of `leasehold run`.
  *

@@ -80,12 +80,13 @@ main(void)
 	is_str(s.expired.key != NULL ? "known" : "not", "known", "by name");
 	is(t_do_acquire(slow, "x", 3600000, 0), 0, "again");
 	is(lh_break(lh, "mine", NULL, 0), 1, "one's own is broken");
-	is(lh_release(lh, &mine), -ESTALE, "and its holder is told");
+	is(lh_release(lh, &mine), -ESTALE, "and its holder's lease is lost");
 	is(lh_log(table, NULL, look, &s), 0, "the log tells");
 	is(s.broken.token, mine.token, "what was broken");
 	is(s.broken.visitor, 0, "by a session");
 	ok(s.broken.session_id == lh_session_id(lh), "by ours");
-	is(s.told.ending, LH_ENDED_BROKEN, "and who was told that");
+	is(s.told.ending, LH_ENDED_BROKEN,
+	    "and the log says to whom that was reported");
 	is(lh_stats(lh, &st), 0, "statistics");
 	is(st.counters.broken, 1, "count it");
 	t_actor_end(slow);

@@ -98,7 +98,7 @@ check(const char *table, const char *file, const struct t_actor *waiter,
 	in_order();
 	(void)one(LH_LOG_SESSION_BEGAN, dead->pid, "who began");
 	(void)one(LH_LOG_WAIT_BEGAN, waiter->pid, "who waited");
-	(void)one(LH_LOG_TIMED_OUT, waiter->pid, "in vain");
+	(void)one(LH_LOG_TIMED_OUT, waiter->pid, "a wait that timed out");
 	e = one(LH_LOG_WAIT_GRANTED, heir->pid, "who was granted it");
 	is(e->token, heir->lease.token, "with that token");
 	is(e->ending, LH_ENDED_DIED, "after one who had died");
@@ -109,7 +109,7 @@ check(const char *table, const char *file, const struct t_actor *waiter,
 	is(e->token, dead->lease.token, "of that token");
 	e = one(LH_LOG_EXPIRED, waiter->pid, "who ended the next one");
 	is(e->token, heir->lease.token, "of its token");
-	e = one(LH_LOG_TOLD_LOST, heir->pid, "who was told");
+	e = one(LH_LOG_TOLD_LOST, heir->pid, "the holder that learned of it");
 	is(e->ending, LH_ENDED_EXPIRED, "that it had run out");
 	is(read_log(table, file, "k"), 0, "of one key");
 	in_order();
@@ -141,7 +141,7 @@ main(void)
 	is(t_result(heir), 0, "and has it when the first dies");
 	t_sleep_ms(t_ms(310));
 	is(t_do_acquire(waiter, "k", HOUR_MS, 0), 0, "it runs out");
-	is(t_do_extend(heir, 1000), -ESTALE, "and its holder is told");
+	is(t_do_extend(heir, 1000), -ESTALE, "and its holder's lease is lost");
 	check(table, NULL, waiter, heir, dead);
 	pid = waiter->pid;
 	t_actor_kill(waiter);

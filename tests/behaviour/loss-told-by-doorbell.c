@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Timing T7: a lease that another process ends is known to its live handle at
- * once, not only at the next look: in each of several attachments of a process,
- * while the renewing thread is busy with others, and when a reaper ends it.
+ * once, not only at the next look.  That holds in each of several attachments
+ * of a process, while the renewing thread is busy with others, and when a
+ * reaper ends the lease.
  *
  * Otherwise a program would work for up to a second without its key.
  */
@@ -62,7 +63,7 @@ done_with(struct live *h)
 	t_actor_end(h->other);
 }
 
-/* How long until it was told, in us; -1: it was not. */
+/* Returns after how many us the loss was reported; -1: it was not. */
 static int64_t
 lose(struct live *h)
 {
@@ -113,7 +114,7 @@ by_the_reaper(void)
 	is(lh_lock_open(h.lh, "k", &o, &h.lock), 0, "a handle");
 	is(lh_lock_watch(h.lock, LH_EVENT_LOST, &h.watch), 0, "watched");
 	is(lh_lock_acquire(h.lock, &a), 0, "that is not renewed");
-	is(readable(&h, t_long(50) + SOON_MS), 1, "is told of its end");
+	is(readable(&h, t_long(50) + SOON_MS), 1, "reports its end");
 	is(t_reaping_end(rp, NULL), 0, "beside a reaper");
 	is(lh_watch_close(h.watch), 0, "watch closed");
 	is(lh_lock_close(h.lock), 0, "handle closed");
@@ -128,10 +129,10 @@ play(void)
 
 	for (int i = 0; i < TABLES; i++)
 		h[i] = live_on(t_table());
-	ok(lose(&h[0]) >= 0, "one attachment is told");
+	ok(lose(&h[0]) >= 0, "one attachment reports the loss");
 	is(lh_lock_open(h[1].lh, "idle", NULL, &idle), 0, "another handle");
 	is(lh_lock_acquire(idle, NULL), 0, "that holds");
-	ok(t_tries(3, each_soon, h), "each is told at once, several times");
+	ok(t_tries(3, each_soon, h), "each reports it at once, several times");
 	is(lh_lock_valid(idle), 0, "and that one still holds");
 	is(lh_lock_release(idle), 0, "released");
 	is(lh_lock_close(idle), 0, "closed");

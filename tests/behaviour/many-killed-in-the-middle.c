@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantees G4 and G5, timing T2: a process that is killed while it holds some
- * of its keys and waits for others leaves them to others; a stopped one keeps
+ * of its keys and waits for others leaves them to others.  A stopped one keeps
  * them up to the end of its leases, and begins again when it continues.
  *
  * Otherwise half of a set would stay held by a process that never gets the
@@ -19,7 +19,7 @@ static const struct lh_item items[] = { { .key = "a" }, { .key = "b" },
 struct job {
 	const char *table;
 	int64_t ttl_ms;
-	uint64_t token;		/* of "a", when all were had */
+	uint64_t token;		/* of "a", when all were acquired */
 };
 
 static int
@@ -30,7 +30,7 @@ acquire(void *arg)
 	struct lh *lh = t_open(job->table);
 	struct lh_lease l[3];
 
-	is(lh_acquire_many(lh, items, 3, &o, l), 0, "all are had");
+	is(lh_acquire_many(lh, items, 3, &o, l), 0, "all keys are acquired");
 	job->token = l[0].token;
 	is(lh_release_many(lh, l, 3), 0, "and released");
 	return tap_child_status();
@@ -53,7 +53,8 @@ killed(struct lh *lh, struct job *job)
 	began = t_now_ns();
 	is(lh_acquire_many(lh, items, 3, &o, l), 0, "another one has them all");
 	cmp(t_since_ms(began), <=, 2 * T2_MS, "soon (T2)");
-	ok(l[0].notes & LH_NOTE_PREVIOUS_DIED, "and is told of the first");
+	ok(l[0].notes & LH_NOTE_PREVIOUS_DIED,
+	    "and its lease notes the first holder's death");
 	ok(l[1].notes & LH_NOTE_PREVIOUS_DIED, "and of the second");
 	ok(!(l[2].notes & LH_NOTE_PREVIOUS_DIED), "the third was never had");
 	is(lh_release_many(lh, l, 3), 0, "released");

@@ -3,8 +3,8 @@
 /* test: slow 12 */
 /*
  * Guarantees G1 and G9: one live handle over several keys: all are renewed over
- * many ttls, and the handle is valid while all are held; the loss of one loses
- * all, the others are free, and the watch reports which one it was; the handle
+ * many ttls, and the handle is valid while all are held.  The loss of one loses
+ * all, the others are free, and the watch reports which one it was.  The handle
  * is released and acquired again like any other.
  *
  * Otherwise a program would work with half of the keys that it needs.
@@ -58,7 +58,8 @@ held(struct live *h)
 	    t_holders(h->other, "c");
 }
 
-/* Its loss is told, with that key and reason, and the others are free. */
+/* Checks that the watch reports the loss with that key and reason, and that the
+ * others are free. */
 static void
 told(struct live *h, uint32_t which, enum lh_loss loss, const char *how)
 {
@@ -67,7 +68,8 @@ told(struct live *h, uint32_t which, enum lh_loss loss, const char *how)
 	struct lh_event e = LH_EVENT_INIT;
 	struct lh_lease lease;
 
-	is(poll(&p, 1, (int)t_ms(10000)), 1, "%s: it is told (T7)", how);
+	is(poll(&p, 1, (int)t_ms(10000)), 1,
+	    "%s: the watch reports it (timing T7)", how);
 	is(held(h), 0, "%s: nothing is held any more", how);
 	is(lh_watch_next(h->watch, &e), 0, "%s: by an event", how);
 	ok(e.what == LH_EVENT_LOST && e.count == 1, "%s: of its loss", how);
@@ -170,7 +172,7 @@ refused(void)
 	is(lh_lock_open_many(lh, odd, 0, NULL, &lock), -EINVAL, "none");
 	is(lh_lock_open_many(lh, odd, 1, NULL, NULL), -EINVAL, "nowhere");
 	is(lh_lock_open_many(lh, odd, 1, NULL, &lock), 0, "one");
-	is(lh_lock_acquire(lock, NULL), 0, "is had");
+	is(lh_lock_acquire(lock, NULL), 0, "is acquired again");
 	odd[0].key = "changed";
 	is(t_holders(lh, "a"), 1, "the key was copied");
 	is(lh_lock_release(lock), 0, "and released");

@@ -67,7 +67,7 @@ tries_again(void)
 	struct lh_lease l[3];
 
 	o.flags = LH_NO_DEADLOCK;	/* we hold what we wait for */
-	is(lh_acquire_many(lh, items, 3, &o, l), 0, "all are had");
+	is(lh_acquire_many(lh, items, 3, &o, l), 0, "all keys are acquired");
 	t_join(op);
 	cmp(l[0].token, >, t.mine.token, "the first anew (G9, G2)");
 	cmp(l[0].token, >, t.first, "not as it was");
@@ -94,7 +94,8 @@ within_its_time(void)
 	int64_t began = t_now_ns(), took;
 
 	o.flags = LH_NO_DEADLOCK;
-	is(lh_acquire_many(lh, items, 3, &o, l), -ETIMEDOUT, "in vain");
+	is(lh_acquire_many(lh, items, 3, &o, l), -ETIMEDOUT,
+	    "the call times out");
 	took = t_now_ns() - began;
 	t_join(op);
 	cmp(took, >=, t_long(600) * T_NS_PER_MS, "not before its time");

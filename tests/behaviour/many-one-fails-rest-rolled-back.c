@@ -58,7 +58,7 @@ all_had(void)
 	int64_t now;
 
 	now = lh_clock_ns(lh);
-	is(lh_acquire_many(lh, items, N, NULL, l), 0, "all are had");
+	is(lh_acquire_many(lh, items, N, NULL, l), 0, "all keys are acquired");
 	for (int i = 0; i < N; i++) {
 		is(l[i].mode, items[i].mode, "'%s': in its mode", items[i].key);
 		is(lh_verify(lh, &l[i]), 0, "'%s': held", items[i].key);
@@ -85,11 +85,11 @@ one_is_lost_before_release(void)
 {
 	struct lh_lease l[N];
 
-	is(lh_acquire_many(lh, items, N, NULL, l), 0, "all are had");
+	is(lh_acquire_many(lh, items, N, NULL, l), 0, "all keys are acquired");
 	is(lh_break(other, "z", NULL, 0), 1, "one is broken");
-	is(lh_release_many(lh, l, N), -ESTALE, "that is told");
+	is(lh_release_many(lh, l, N), -ESTALE, "the release reports the loss");
 	all_free("one broken");
-	is(lh_acquire_many(lh, items, N, NULL, l), 0, "all are had");
+	is(lh_acquire_many(lh, items, N, NULL, l), 0, "all keys are acquired");
 	is(lh_release_many(lh, l, N), 0, "released");
 	is(lh_release_many(lh, l, N), 0, "twice is harmless (G10)");
 	all_free("released");

@@ -2,7 +2,7 @@
 /* test: slow 11 */
 /*
  * Guarantee G1: in a call for several keys, those that are won stay held, over
- * many ttls, while the call waits for the rest; it keeps its place in that
+ * many ttls, while the call waits for the rest.  It keeps its place in that
  * queue; and when it returns, all leases have a whole ttl left.
  *
  * Otherwise the first keys would expire before the last is acquired.
@@ -84,7 +84,7 @@ play(void)
 	holder = t_thread(hold, NULL);
 	ok(t_await(&held, 1, T_HANG_MS), "held");
 	watcher = t_thread(watch, NULL);
-	is(lh_acquire_many(lh, items, 3, &o, l), 0, "all are had");
+	is(lh_acquire_many(lh, items, 3, &o, l), 0, "all keys are acquired");
 	now = lh_clock_ns(lh);
 	for (int i = 0; i < 3; i++) {
 		cmp(l[i].expires_ns, >, now, "'%s' has not expired",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantee G10: one request id for several keys: repeated, it gives the same
- * leases or the same failure; also by another process after the first was
+ * leases or the same failure.  Also by another process after the first was
  * killed with some of them won, and also if the first call had to begin again.
  *
  * Otherwise a repeated request would hold the keys twice, or none.
@@ -44,7 +44,7 @@ granted(void)
 	struct lh_acquire_opts o = asked(1, 0);
 	struct lh_lease l[3], again[3];
 
-	is(lh_acquire_many(lh, items, 3, &o, l), 0, "all are had");
+	is(lh_acquire_many(lh, items, 3, &o, l), 0, "all keys are acquired");
 	is(lh_acquire_many(lh, items, 3, &o, again), 0, "and again");
 	same(l, again, "the same");
 	is(lh_release_many(lh, again, 3), 0, "released");
@@ -61,7 +61,8 @@ failed(void)
 	struct lh_acquire_opts o = asked(3, t_long(50));
 	struct lh_lease l[3], mine = t_hold(other, "b");
 
-	is(lh_acquire_many(lh, items, 3, &o, l), -ETIMEDOUT, "in vain");
+	is(lh_acquire_many(lh, items, 3, &o, l), -ETIMEDOUT,
+	    "the call times out");
 	is(lh_release(other, &mine), 0, "now it would do");
 	is(lh_acquire_many(lh, items, 3, &o, l), -ETIMEDOUT, "repeated: so");
 	is(t_holders(lh, "a") + t_holders(lh, "b"), 0, "nothing is held");
@@ -144,7 +145,8 @@ in_session(void *arg)
 
 	is(lh_session_open(mine, "s", NULL, &s), 0, "the session");
 	more.session = s;
-	is(lh_acquire_many(mine, items, 3, &o, job->l), 0, "all are had");
+	is(lh_acquire_many(mine, items, 3, &o, job->l), 0,
+	    "all keys are acquired");
 	is(lh_close(mine), 0, "and left to the session");
 	return tap_child_status();
 }

@@ -32,7 +32,8 @@ in_session(const char *table)
 	is(lh_session_open(lh, "many", NULL, &s), 0, "a session");
 	m.session = s;
 	o.more = &m;
-	is(lh_acquire_many(lh, items, 3, &o, l), 0, "all are had in it");
+	is(lh_acquire_many(lh, items, 3, &o, l), 0,
+	    "all keys are acquired in it");
 	ok(l[0].id[0] == l[1].id[0] && l[0].id[0] == l[2].id[0] &&
 	    l[0].id[0] != lh_session_id(lh), "it has them");
 	is(lh_release_many(lh, l, 3), 0, "and can be released");
@@ -40,7 +41,8 @@ in_session(const char *table)
 	is(lh_acquire_many(lh, items, 3, &o, l), -EAGAIN, "one is busy");
 	is(held(other), 1, "nothing is left in the session");
 	is(lh_release(other, &mine), 0, "free again");
-	is(lh_acquire_many(lh, items, 3, &o, l), 0, "all are had in it");
+	is(lh_acquire_many(lh, items, 3, &o, l), 0,
+	    "all keys are acquired in it");
 	lh_session_close(s);
 	is(lh_close(lh), 0, "the attachment goes");
 	is(held(other), 3, "the leases stay");
@@ -61,7 +63,8 @@ policy(const char *table, uint32_t wanted, const char *name)
 
 	m.policy = wanted;
 	o.more = &m;
-	is(lh_acquire_many(lh, items, 3, &o, l), 0, "%s: all are had", name);
+	is(lh_acquire_many(lh, items, 3, &o, l), 0, "%s: all keys are acquired",
+	    name);
 	t_sleep_ms(t_ms(500));
 	is(held(other), wanted == LH_POLICY_STRICT ? 3 : 0, "%s: a ttl later",
 	    name);

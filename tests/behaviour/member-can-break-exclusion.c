@@ -95,7 +95,7 @@ main(void)
 	l = before = t_hold(lh, "k");
 	t_post(&sh->held);
 	ok(t_await(&sh->taken, 1, T_HANG_MS), "a second holder");
-	is(lh_verify(lh, &l), -ESTALE, "the first is told: %s",
+	is(lh_verify(lh, &l), -ESTALE, "the first holder's lease is lost: %s",
 	    lh_error_detail());
 	ok(memcmp(&l, &before, sizeof(l)) == 0,
 	    "its own memory is as it was");

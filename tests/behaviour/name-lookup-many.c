@@ -141,7 +141,7 @@ hard(void)
 	for (int c = 1; c < 256; c++)
 		right += lh_status(lh, names[c - 1], NULL, same,
 		    names[c - 1]) == 1;
-	is(right, 255, "each is told back as it was given");
+	is(right, 255, "each is reported as it was given");
 	for (int c = 1; c < 256; c++) {
 		memset(names[c - 1], 'x', 255);
 		names[c - 1][254] = (char)c;
@@ -156,7 +156,7 @@ hard(void)
 	right = 0;
 	for (int i = 0; i < 255; i++)
 		right += lh_status(lh, names[i], NULL, same, names[i]) == 1;
-	is(right, 255, "of any length each is told back as it was");
+	is(right, 255, "of any length each is reported as it was given");
 	for (int i = 0; i < 255; i++) {
 		/* the place of the difference runs over all lengths */
 		memset(names[i], 'q', 255);

@@ -242,7 +242,7 @@ numbers_of_events(void)
 		is(lh_release(p.lh, &l), 0, "released");
 	}
 	cmp(lh_log(p.table, NULL, count_grants, &n), >=, 0, "read");
-	cmp(n, >=, ROUNDS / 2, "the last ones are told (%d)", n);
+	cmp(n, >=, ROUNDS / 2, "the last events are reported (%d)", n);
 	end(&p);
 }
 

@@ -37,7 +37,7 @@ harmless(struct lh_lease *released, const struct lh_lease *old,
 	    "nor converted");
 	is(lh_verify(lh, present), 0, "the new lease is as it was");
 	is(lh_status(lh, key, present->id, t_view_keep,
-	    &(struct t_view){ .calls = 0 }), 0, "and is told");
+	    &(struct t_view){ .calls = 0 }), 0, "and is reported");
 	is(lh_verify_token(lh, key, present->token), 0, "with its token");
 	is(t_holders(lh, key), holders, "%d hold the key", holders);
 	is(t_do_acquire(b, key, HOUR_MS, 0), -EAGAIN, "and no writer");

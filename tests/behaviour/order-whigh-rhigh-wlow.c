@@ -3,7 +3,7 @@
  * Guarantee G7: a writer and a reader of high priority and a writer of low
  * priority wait.  They are granted the key in exactly that order, whichever
  * came first, except that the reader goes before the writer of its own priority
- * if it came before it; behind a writer and behind a reader; one at a time,
+ * if it came before it.  Behind a writer and behind a reader; one at a time,
  * with tokens in order.
  *
  * Otherwise priorities would be ignored between readers and writers.
@@ -16,7 +16,7 @@ enum who { W_HIGH, R_HIGH, W_LOW, N };
 struct shape {
 	const char *name;
 	enum who arrive[N], due[N];
-	uint32_t held;		/* enum lh_mode of who is in the way */
+	uint32_t held;		/* enum lh_mode of the present holder */
 };
 
 static struct lh *lh;

@@ -22,7 +22,7 @@
 static const char *table;
 static struct t_event *inside, *outside;
 
-/* Does it run?  It cannot be told, whatever has that number here. */
+/* Checks that the holder's state is unknown, whatever has its number here. */
 static int
 unseen(const struct lh_key_info *info, void *arg)
 {
@@ -45,7 +45,7 @@ hold(void *arg)
 	is(t_acquire(lh, "outer", 1000, 0, &other), -EAGAIN,
 	    "and finds one held from outside");
 	is(lh_explain(lh, "inner", unseen, NULL), LH_RUN_UNSEEN,
-	    "what /proc, which is the outer one, has of number 1 is not told");
+	    "the outer /proc's entry of number 1 is not reported");
 	t_post(inside);
 	ok(t_await(outside, 1, T_HANG_MS), "told to go on");
 	is(t_acquire(lh, "outer", 3600000, T2_MS, &other), 0,

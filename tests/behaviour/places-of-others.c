@@ -138,7 +138,7 @@ plant_floors(void)
 	is(lh_table_remove("t", LH_FORGET_TOKENS), 0, "it can be forgotten");
 }
 
-/* What nobody could do before tables had directories: see finding A1. */
+/* Attacks that worked before tables had directories (issue 21 A1). */
 static void
 plant_old_floor(void)
 {

@@ -2,7 +2,7 @@
 /* test: slow 6 */
 /*
  * Guarantee G3, policy live: the lease of a running holder is moved on before
- * its deadline, by a caller that wants the key or by the reaper; that of a
+ * its deadline, by a caller that wants the key or by the reaper.  That of a
  * stopped or dead holder is not, and one that nobody looks at ends.  An
  * observer that gets no processor for half of a ttl does not look in time, and
  * the lease ends rightly.  So each part is played by a process of its own,
@@ -180,7 +180,7 @@ converted(const char *table, struct lh *lh)
 	is(lh_convert(lh, &l, LH_EXCLUSIVE), 0, "and up");
 	is(lh_status(lh, "k", NULL, is_live, NULL), 1, "it stays");
 	t_begin_acquire(b, "k", HOUR_MS, WAIT_MS);
-	is(t_result(b), -ETIMEDOUT, "another waits for it in vain");
+	is(t_result(b), -ETIMEDOUT, "another's wait for it times out");
 	is(lh_verify(lh, &l), 0, "it is held");
 	is(lh_break(lh, "k", NULL, 0), 1, "an operator ends it");
 	is(lh_verify(lh, &l), -ESTALE, "lost");
@@ -203,14 +203,14 @@ handed_over(const char *table, struct lh *lh)
 	is(lh_handoff(lh, &l, NULL), 0, "mine, by another claim");
 	is(lh_status(lh, "k", NULL, is_live, NULL), 1, "its policy stays");
 	t_begin_acquire(b, "k", HOUR_MS, WAIT_MS);
-	is(t_result(b), -ETIMEDOUT, "another waits for it in vain");
+	is(t_result(b), -ETIMEDOUT, "another's wait for it times out");
 	is(lh_verify(lh, &l), 0, "it is held");
 	is(lh_handoff(lh, &l, s), -EINVAL, "no session's, for which no "
 	    "process could be seen to run");
 	ok(t_has_detail(), "and that is said");
 	is(lh_status(lh, "k", NULL, is_live, NULL), 1, "it is as it was");
 	t_begin_acquire(b, "k", HOUR_MS, WAIT_MS);
-	is(t_result(b), -ETIMEDOUT, "and waited for in vain");
+	is(t_result(b), -ETIMEDOUT, "and a wait for it times out");
 	o.more = &into;
 	into.session = s;
 	is(lh_acquire(lh, "j", &o, &m), -EINVAL, "nor is one acquired so");

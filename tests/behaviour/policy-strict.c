@@ -78,10 +78,11 @@ others(const char *table, struct lh *lh)
 	is(t_result(a), 0, "another process holds it strictly");
 	t_stop(a->pid);
 	is(t_acquire(lh, "k", 1000, t_ms(60), &l), -ETIMEDOUT,
-	    "who waits for the stopped holder waits in vain");
+	    "a wait for the stopped holder times out");
 	t_reap_for(r, t_ms(60));
 	is(t_acquire(lh, "k", 1000, 0, &l), -EAGAIN, "with a reaper, too");
-	ok(strstr(lh_error_detail(), "no deadline") != NULL, "and is told so");
+	ok(strstr(lh_error_detail(), "no deadline") != NULL,
+	    "and the error says so");
 	t_actor_kill(a);
 	ok(t_until(T2_MS, t_acquire(lh, "k", 1000, 0, &l) == 0),
 	    "killed: failing tries find out, and one succeeds");

@@ -26,7 +26,7 @@ static const char *table;
 static struct lh *lh;
 static uint64_t last_token;
 
-/* Who expired is left stopped: its closing would be a late release. */
+/* The expired holder stays stopped: its closing would be a late release. */
 static struct t_actor *stopped;
 
 static void

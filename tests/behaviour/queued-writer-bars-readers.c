@@ -83,7 +83,7 @@ newcomers(void *arg)
 	is(t_do_read(a, "k", HOUR_MS, 0), 0, "a reader again");
 	o.max_wait_ms = t_ms(120);
 	t_begin_acquire_opts(w, "k", &o);
-	is(t_result(w), -ETIMEDOUT, "a writer waits in vain");
+	is(t_result(w), -ETIMEDOUT, "a writer's wait times out");
 	is(tries(lh, key, s->reader, 0), 0, "and is in nobody's way then");
 	is(t_do_release(a), 0, "released");
 	is(lh_key_close(key), 0, "closed");

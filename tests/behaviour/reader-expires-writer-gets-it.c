@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantees G3 and G9, timing T1: a reader past its deadline is out: the
- * waiting writer acquires the key at the deadline, not before, with the note;
- * with several readers, at the last of their deadlines, also if one of them
+ * waiting writer acquires the key at the deadline, not before, with the note.
+ * With several readers, at the last of their deadlines, also if one of them
  * extends or shortens its own.  The lost leases stay lost.
  *
  * Otherwise a stopped reader would keep writers out for ever, or a healthy one
@@ -60,7 +60,7 @@ at_the_last_deadline(void *arg)
 	return took <= T1_MS;
 }
 
-/* Nobody waits: status and who tries see to it. */
+/* Nobody waits: status and a try notice the expiry. */
 static void
 one_by_one(void)
 {
@@ -79,7 +79,7 @@ one_by_one(void)
 	}
 	is(t_do_verify(r[0]), -ESTALE, "the first knows, too");
 	t_sleep_until(r[1]->lease.expires_ns + T_NS_PER_MS);
-	is(t_acquire(lh, "k", HOUR_MS, 0, &l), 0, "then it can be had");
+	is(t_acquire(lh, "k", HOUR_MS, 0, &l), 0, "then it can be acquired");
 	is(l.notes, LH_NOTE_PREVIOUS_EXPIRED, "with the note");
 	is(lh_release(lh, &l), 0, "released");
 	is(t_do_extend(r[1], HOUR_MS), -ESTALE, "and the second has lost it");

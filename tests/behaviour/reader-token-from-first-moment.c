@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantees G2, G3 and G11: from the moment in which a reader is granted the
- * key, through the queue or without it, others see its token or none; never a
+ * key, through the queue or without it, others see its token or none.  Never a
  * number that is no token, and never the token of an earlier lease.  Tokens of
  * ended writers are verified while readers of several priorities queue: each
  * answer must be no.  Lists must report only larger tokens than those of all
@@ -124,7 +124,7 @@ main(void)
 		is(t_result(a[i]), 0, "who works has no trouble");
 		t_actor_end(a[i]);
 	}
-	cmp(told, >, 0, "%d times a holder was told", told);
+	cmp(told, >, 0, "a holder was reported %d times", told);
 	is(wrong_told, 0, "each with a token of its time");
 	cmp(asked, >, 0, "%d times an old token was asked about", asked);
 	is(wrong_yes, 0, "and refused");

@@ -2,7 +2,7 @@
 /*
  * Guarantees G1, G2 and G6, timings T1 to T3: readers wait for a writer and
  * acquire together when it has gone: after a release, past its deadline, and
- * when it is killed; soon, with larger tokens, and with the note if it did not
+ * when it is killed.  Soon, with larger tokens, and with the note if it did not
  * release: at least the first reader has it.
  *
  * Otherwise readers would sleep beside a free key.
@@ -64,7 +64,7 @@ writer_ends(void *arg)
 			worst = t_after_ms(r[i], from_ns);
 	}
 	is(t_holders(lh, "k"), READERS, "all of them hold it");
-	is(first_note(), notes[how], "the first was told how it ended");
+	is(first_note(), notes[how], "the first has the note how it ended");
 	for (int i = 0; i < READERS; i++)
 		is(t_do_release(r[i]), 0, "released");
 	if (how == EXPIRED)

@@ -117,7 +117,7 @@ t_await_holders(struct lh *lh, const char *key, int n, int64_t ms)
 	return false;
 }
 
-/* A key as it was told. */
+/* A key as status reports it. */
 struct t_view {
 	int calls;
 	struct lh_key_info info;	/* its pointers lead nowhere */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantee G4, timing T2: with a reaper, the keys of a dead process are free
- * at once, although nobody asks, and its claims can be used by others; whether
+ * at once, although nobody asks, and its claims can be used by others.  Whether
  * it was killed or became another program, and whether the reaper has a
  * descriptor of the process or none to spare.  While a child has its liveness,
  * it is alive; a session that closed was never dead.
@@ -92,7 +92,7 @@ is_buried(void *arg)
 	t_actor_kill(a);
 	t_actor_free(a);
 	a = t_actor(lh_table_name(t->lh));
-	is(t_do(a, hold_many, 0), 0, "all of its keys are to be had");
+	is(t_do(a, hold_many, 0), 0, "all of its keys can be acquired");
 	is(t_do_acquire(a, "k", 60000, 0), 0, "and that one");
 	is(a->lease.notes, LH_NOTE_PREVIOUS_DIED, "with a note of death");
 	t_actor_end(a);

@@ -76,7 +76,7 @@ idle_stays(const char *table, struct lh *lh)
 	is(lh_key_acquire(k, &lasting, &again), 0, "which comes back");
 	is(again.token, l.token, "with its old token");
 	is(lh_release(lh, &again), 0, "and goes");
-	is(t_do_verify(a), -ESTALE, "the other is told");
+	is(t_do_verify(a), -ESTALE, "the other holder's lease is lost");
 	is(lh_key_close(k), 0, "closed");
 	t_actor_end(a);
 }
@@ -99,7 +99,7 @@ play(void)
 	}
 	idle_stays(table, lh);
 	is(t_reaping_end(rp, &counts), 0, "all passes went well");
-	cmp(counts.expired, >=, 2 * N, "its counts tell of them");
+	cmp(counts.expired, >=, 2 * N, "its counters count them");
 	is(counts.buried, 0, "and of nobody's death");
 	is(lh_stats(lh, &s), 0, "so does the table");
 	cmp(s.counters.expired_others, >=, counts.expired, "of each");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reaper option of idle keys (leasehold-reaperd(8)): on request, the reaper
- * evicts keys that nobody uses while the table is as full as the option says;
- * not keys that are held, waited for, kept, used now and then, or whose next
+ * evicts keys that nobody uses while the table is as full as the option says.
+ * Not keys that are held, waited for, kept, used now and then, or whose next
  * holder must get a note.  Their tokens go on.  Without the option it evicts
  * none.
  *
@@ -75,7 +75,7 @@ play(void)
 		use(lh, key, &l);
 	}
 	use(lh, "lapsed", &l);
-	is(l.notes, LH_NOTE_PREVIOUS_EXPIRED, "the next holder is told");
+	is(l.notes, LH_NOTE_PREVIOUS_EXPIRED, "the next holder has the note");
 	is(lh_release(lh, &held), 0, "released");
 	lhi_reap_close(r);
 	t_close(lh);

@@ -29,7 +29,7 @@ static const char *table;
 static _Atomic bool enough;
 static _Atomic int odd;
 
-/* What a thread does for a while: one ttl, and one way. */
+/* A thread's calls for a while: one ttl and one way. */
 struct habit {
 	int64_t ttl_ms, extend_ms;	/* 0: it does not extend */
 	uint32_t mode;

@@ -3,7 +3,7 @@
 /*
  * Guarantee G12, timing T5: the reaper learns of leases from one word of each
  * chunk, and looks as rarely as that allows.  A short ttl after long ones is
- * noticed in time; a short one that is no longer used is forgotten; an
+ * noticed in time; a short one that is no longer used is forgotten.  An
  * extension to a shorter ttl is noticed; and whatever is written into that
  * word, passes stay short, leases end, and none before its time.
  *

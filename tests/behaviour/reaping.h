@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tests of the reaper share: looks at words that disturb nobody. */
+/* Shared by tests of the reaper: reads of words that disturb nobody. */
 #ifndef TESTS_REAPING_H
 #define TESTS_REAPING_H
 
@@ -20,7 +20,7 @@ reaping_mode(struct lh *lh, const struct lh_lease *l)
 	return word_mode(reaping_word(lh, l));
 }
 
-/* What is said of the ttls in a lease's chunk: see reaper/expiry_scan.c. */
+/* Returns the period of a lease's chunk: see reaper/expiry_scan.c. */
 __attribute__((unused)) static shm_u64 *
 reaping_period(struct lh *lh, const struct lh_lease *l)
 {

@@ -38,7 +38,7 @@ main(void)
 
 	l = expired(lh);
 	is(t_do_acquire(b, "k", 3600000, 0), 0, "noticed by who took it");
-	is(b->lease.notes, LH_NOTE_PREVIOUS_EXPIRED, "who is told");
+	is(b->lease.notes, LH_NOTE_PREVIOUS_EXPIRED, "which has the note");
 	t_begin_acquire(c, "k", 3600000, 3600000);
 	ok(t_await_waiters(lh, "k", 1), "and another waits");
 	is(lh_release(lh, &l), -ESTALE, "the late release says lost");

@@ -79,7 +79,7 @@ one_key(uint32_t mode, bool plain, bool held, bool kept, const char *what)
 	(void)lh_table_remove(table, LH_FORCE);
 }
 
-/* What the last holder left behind keeps the key from being evicted. */
+/* The last holder's note keeps the key from being evicted. */
 static void
 with_a_note(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantees G1 and G3, timing T1: a lease that is extended in time outlives
- * its ttl many times over, while others try and wait without success; when the
+ * its ttl many times over, while others try and wait without success.  When the
  * extensions stop, the key is free at the last deadline, not before and not
  * much later.
  *

@@ -61,7 +61,7 @@ while_it_is_repaired(struct t_object *o)
 	    "nor repaired by another");
 	is(lh_table_remove(table, 0), -EBUSY, "nor removed");
 	t_kill(pid);
-	is(lh_open(&lh, table, NULL), 0, "killed, he is in nobody's way");
+	is(lh_open(&lh, table, NULL), 0, "killed, it hinders nobody");
 	is(lh_close(lh), 0, "close");
 }
 

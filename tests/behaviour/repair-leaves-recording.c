@@ -32,7 +32,7 @@ token_of_grant(struct lh *lh)
 	return l.token;
 }
 
-/* What a repair finds, with recording on or off before; is it so after? */
+/* Repairs with recording on or off, and checks that it stays so. */
 static void
 found(int findings, int on, uint32_t damage)
 {

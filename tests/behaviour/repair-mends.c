@@ -76,7 +76,7 @@ copy_key(struct shm_slot *to, const struct shm_slot *from)
 		sh64_store(&to->key[i], sh64_load(&from->key[i]));
 }
 
-/* What led to s leads past it. */
+/* Makes the link that leads to s lead past it. */
 static void
 pass_over(struct shm_slot *s)
 {
@@ -272,7 +272,7 @@ most(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* What killed processes leave.  The largest token of it. */
+/* Leaves what killed processes leave: the largest token. */
 static uint64_t
 make_table(const char *table, struct t_actor **holder)
 {
@@ -325,13 +325,13 @@ take(struct lh *lh, const char *key, uint32_t *notes)
 	int error = t_acquire(lh, key, HOUR_MS, 0, &l);
 
 	if (error != 0) {
-		fail("%s cannot be had: %s: %s", key, lh_strerror(error),
+		fail("%s cannot be acquired: %s: %s", key, lh_strerror(error),
 		    lh_error_detail());
 		return 0;
 	}
 	if (notes != NULL)
 		*notes = l.notes;
-	is(lh_release(lh, &l), 0, "  %.10s can be had", key);
+	is(lh_release(lh, &l), 0, "  %.10s can be acquired", key);
 	return l.token;
 }
 

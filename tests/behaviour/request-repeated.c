@@ -119,15 +119,15 @@ lost(void)
 	is(lh_release(lh, &l), -ESTALE, "its release says so");
 	is(lh_release_request(lh, NULL, id), -ESTALE, "by the id as well");
 	held = t_hold(lh, "k");
-	is(held.notes, LH_NOTE_PREVIOUS_BROKEN, "the next one is told");
+	is(held.notes, LH_NOTE_PREVIOUS_BROKEN, "the next holder has the note");
 	is(lh_release(lh, &held), 0, "released");
 
 	held = t_hold(lh, "k");
 	is(lh_break(lh, "k", NULL, 0), 1, "broken again");
-	is(ask("k", 4, 1, LH_EXCLUSIVE, 0, &l), 0, "a request is told");
+	is(ask("k", 4, 1, LH_EXCLUSIVE, 0, &l), 0, "a request has the note");
 	is(l.notes, LH_NOTE_PREVIOUS_BROKEN, "how the one before ended");
 	is(ask("k", 4, 1, LH_EXCLUSIVE, 0, &again), 0, "repeated");
-	ok(same(&l, &again), "it is told so, too");
+	ok(same(&l, &again), "the repeated one has it, too");
 	is(lh_release(lh, &again), 0, "released");
 	is(lh_release(lh, &held), -ESTALE, "the broken one was lost");
 }

@@ -106,7 +106,7 @@ waits(void)
 	late.wait_ms = t_long(30);
 	before = t_now_ns();
 	ask(&late);
-	is(late.result, -ETIMEDOUT, "who waits for it in vain: timed out");
+	is(late.result, -ETIMEDOUT, "a wait for it times out");
 	cmp(t_since_ms(before), >=, t_long(30), "not before its time");
 	cmp(t_since_ms(before), <=, t_long(30) + T4_MS, "nor long after");
 	is(lh_release_request(lh, NULL, id), -EBUSY, "nothing to release yet");

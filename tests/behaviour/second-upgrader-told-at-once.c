@@ -31,7 +31,7 @@ second(void *arg)
 	t_begin_upgrade(a, HOUR_MS);
 	ok(t_await_waiters(lh, "k", 1), "the first waits");
 	t_begin_upgrade(b, HOUR_MS);
-	is(t_result(b), -EDEADLK, "the second is told");
+	is(t_result(b), -EDEADLK, "the second returns -EDEADLK");
 	took = t_took_ms(b);
 	ok(strstr(b->detail, "'k'") != NULL, "in words: %s", b->detail);
 	ok(memcmp(&was, &b->lease, sizeof(was)) == 0, "its lease is as it was");
@@ -60,7 +60,7 @@ together(void)
 		t_begin_upgrade(first, HOUR_MS);
 		t_begin_upgrade(other, HOUR_MS);
 		if (!t_until(T_HANG_MS, t_answered(a) || t_answered(b)))
-			bail_out("neither is told");
+			bail_out("neither returns");
 		t_sleep_ms(2);
 		if (t_answered(a) && t_answered(b))
 			wrong++;

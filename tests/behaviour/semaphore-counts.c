@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantee G7, lh_sem_open(): as many permits as the limit are granted, each
- * with a lease and a token; waiters are served in their order; another limit is
- * an error that names both; and the semaphore is destroyed only when nobody
+ * with a lease and a token; waiters are served in their order.  Another limit
+ * is an error that names both; and the semaphore is destroyed only when nobody
  * uses it.
  *
  * Otherwise more jobs than allowed would run at once.
@@ -91,7 +91,7 @@ up_to_the_limit(void)
 	ns = t_now_ns();
 	is(acquire(HOUR_MS, t_long(60), &more), -ETIMEDOUT, "nor in a while");
 	ok(t_since_ms(ns) >= t_long(60) - 1, "not before its time");
-	is_standing(LIMIT, 0, "after a wait in vain");
+	is_standing(LIMIT, 0, "after a wait that timed out");
 	is(lh_verify(lh, &l[1]), 0, "a permit is a lease");
 	is(lh_extend(lh, &l[1], t_long(40)), 0, "that may be shortened");
 	is(acquire(HOUR_MS, HOUR_MS, &more), 0, "and makes room when it ends");
@@ -177,7 +177,7 @@ limits(void)
 
 	is(lh_sem_open(lh, "s", LIMIT + 1, &other), -EINVAL, "another limit");
 	ok(strstr(lh_error_detail(), "has 3") != NULL &&
-	    strstr(lh_error_detail(), "not 4") != NULL, "both are told: %s",
+	    strstr(lh_error_detail(), "not 4") != NULL, "it names both: %s",
 	    lh_error_detail());
 	is(lh_sem_open(lh, "s", 0, &other), 0, "whatever it has");
 	is(lh_sem_close(other), 0, "closed");
@@ -198,7 +198,7 @@ limits(void)
 	is(lh_sem_destroy(lh, "s"), 0, "destroyed");
 	is(lh_sem_destroy(lh, "s"), 0, "twice");
 	o.mode = LH_EXCLUSIVE;
-	is(lh_sem_acquire(sem, &o, &l), -ESTALE, "an old handle is told");
+	is(lh_sem_acquire(sem, &o, &l), -ESTALE, "an old handle's call fails");
 	is(lh_sem_open(lh, "s", LIMIT + 1, &other), 0, "made anew");
 	is(lh_sem_acquire(sem, &o, &l), -ESTALE, "which is not that one");
 	is(lh_sem_close(other), 0, "closed");

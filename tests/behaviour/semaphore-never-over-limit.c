@@ -29,7 +29,7 @@ static struct shared {
 
 static const char *table;
 
-/* Which permit is it?  LIMIT: one too many. */
+/* Returns the number of the permit.  LIMIT: one too many. */
 static int
 permit(uint64_t key)
 {

@@ -73,7 +73,7 @@ wait_for_one(void *arg)
 	return NULL;
 }
 
-/* Whether it is had at once, or waited for. */
+/* The permit is acquired at once, or after a wait. */
 static void
 into_session(bool waited)
 {
@@ -101,7 +101,7 @@ into_session(bool waited)
 	is(lh_extend(lh, &w.l, HOUR_MS), 0, "it is a lease");
 	is(lh_session_destroy(s), 0, "the session ends");
 	is(lh_sem_release(sem, &w.l), -ESTALE, "and with it the permit");
-	is((int)held(), 0, "which is to be had");
+	is((int)held(), 0, "which can be acquired");
 	is(acquire(&more, 0, &w.l), -ESTALE, "not into one that has ended");
 	is((int)held(), 0, "nothing is held");
 	lh_session_close(s);
@@ -138,7 +138,8 @@ by_request(void)
 	is(lh_sem_close(other), 0, "closed");
 	is(lh_release_request(lh, NULL, id), 0, "released by the id");
 	is(lh_sem_release(sem, &again), 0, "and by the lease");
-	is(acquire(&more, 0, &got), -ESTALE, "a late repeat is told");
+	is(acquire(&more, 0, &got), -ESTALE,
+	    "a late repetition reports the end");
 	is(lh_sem_release(sem, &l[1]), 0, "released");
 	is((int)held(), 0, "all free");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 6 */
 /*
- * lh_session_keep(): a thread renews the session over many ttls; it stops when
- * the handle is closed, when it is told to stop, and when the process dies.
+ * lh_session_keep(): a thread renews the session over many ttls.  It stops when
+ * the handle is closed, on request, and when the process dies.
  *
  * Otherwise a session would end under a running program, or outlive a dead one.
  */

@@ -106,7 +106,7 @@ main(void)
 	ok(t_await(&sh->full[1], 1, T_HANG_MS), "another takes the rest");
 	is(sh->n[1], SESSIONS / 2 - SESSIONS / 16, "all but a sixteenth");
 	ok(strstr(sh->detail[1], "kept for its owner and root") != NULL,
-	    "and is told: %s", sh->detail[1]);
+	    "and the error says: %s", sh->detail[1]);
 	while (n < SESSIONS && open_one(&lh[n]) == 0)
 		n++;
 	is(n, SESSIONS / 16, "which root gets");

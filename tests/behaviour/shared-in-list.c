@@ -2,9 +2,9 @@
 /*
  * Guarantee G3, lh_status() and lh_list(): all living readers of a key are
  * reported as its holders, each with its own id and deadline, and all waiters,
- * in the order in which they are due, with their modes; never a reader that has
- * released, died or expired.  While others work, each report is consistent: one
- * writer or readers only, nobody twice, ranks without a gap.
+ * in the order in which they are due, with their modes.  Never a reader that
+ * has released, died or expired.  While others work, each report is consistent:
+ * one writer or readers only, nobody twice, ranks without a gap.
  *
  * Otherwise an operator would break the wrong lease.
  */
@@ -67,7 +67,7 @@ everybody(const char *table)
 	for (int i = 0; i < READERS; i++) {
 		struct lh_party *p = holder(&v, r[i]);
 
-		if (!ok(p != NULL, "reader %d is told", i))
+		if (!ok(p != NULL, "reader %d is reported", i))
 			continue;
 		is(p->pid, r[i]->pid, "its process");
 		is(p->tid, r[i]->pid, "its thread");
@@ -84,7 +84,8 @@ everybody(const char *table)
 	}
 	cmp(tokens, >=, 1, "the key's token is one of theirs");
 	for (int i = 0; i < 3; i++) {
-		ok(holder(&v, gone[i]) == NULL, "who is gone is not told");
+		ok(holder(&v, gone[i]) == NULL,
+		    "a reader that has gone is not reported");
 		is(lh_status(lh, "k", gone[i]->lease.id, t_view_keep, &v),
 		    -ESTALE, "nor by its id");
 	}
@@ -100,7 +101,7 @@ everybody(const char *table)
 	for (int i = 0; i < READERS; i++) {
 		is(t_do_release(r[i]), 0, "a reader leaves");
 		is(lh_status(lh, "k", r[i]->lease.id, t_view_keep, &v),
-		    -ESTALE, "and is not told any more");
+		    -ESTALE, "and is no longer reported");
 		t_actor_end(r[i]);
 	}
 	for (int left = WAITERS; left > 0; left--) {

@@ -16,7 +16,7 @@ static struct lh *lh;
 static struct t_actor *r[READERS];
 static uint64_t before;
 
-/* Which of them hold, by bit, and nobody else. */
+/* Checks that the tokens of those in the bit set verify, and no others. */
 static void
 good(unsigned who, const char *when)
 {

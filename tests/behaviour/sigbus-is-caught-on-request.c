@@ -104,7 +104,7 @@ own_handler(void *arg)
 	is(truncate_and_acquire(lh), -EUCLEAN, "lh_sigbus() does it");
 	is(ours, 1, "called once");
 	is(*make_hole(), 0, "what is not a table's");
-	is(theirs, 1, "is told apart");
+	is(theirs, 1, "reaches the application's handler");
 	is(lh_close(lh), 0, "closed");
 	return 0;
 }

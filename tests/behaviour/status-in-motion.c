@@ -2,11 +2,11 @@
 /*
  * Guarantee G8: a reader that holds a key all the time is reported, however
  * fast other readers come and go: by lh_status() with its id, by lh_verify()
- * and lh_verify_token(); and lh_status() without an id never reports fewer
- * holders.  -EAGAIN ("too fast to be counted") is an answer of the latter, a
- * wrong number is not.  Three threads of two attachments each read and release.
+ * and by lh_verify_token(). Without an id, lh_status() never reports fewer
+ * holders, but may return -EAGAIN ("too fast to be counted"). Three threads of
+ * two attachments each read and release.
  *
- * Otherwise a holder would be told at random that it holds nothing.
+ * Otherwise a holder would read at random that it holds nothing.
  */
 #include <errno.h>
 #include <stdatomic.h>

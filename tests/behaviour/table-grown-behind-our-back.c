@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantee G12: a table is enlarged and its header says so, in order and with
- * memory, but it is not what this process has mapped: another attachment of the
- * process, which shares that mapping, is refused and does not read behind its
- * end.  The first attachment goes on: it reads nothing twice.
+ * memory, but it is not what this process has mapped.  Another attachment of
+ * the process, which shares that mapping, is refused and does not read behind
+ * its end.  The first attachment goes on: it reads nothing twice.
  *
  * Otherwise a changed header would make a process read outside its mapping.
  */

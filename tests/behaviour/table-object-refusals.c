@@ -4,10 +4,9 @@
  * refuses it cleanly: the documented error, a sentence, no handle, no change,
  * at once.  Kinds of file: symlink (to nothing, to a table), FIFO (which must
  * not be waited for), directory, socket.  Contents: empty, short, foreign, and
- * a real table in which one word of the header is wrong; each word that is
- * written once gets several values.  A wrong count that leads to the same
- * object cannot be told from a right one: then opening may succeed, but all use
- * must stay within the object.
+ * a real table in which one word of the header is wrong.  A wrong count that
+ * leads to the same object looks like a right one: then opening may succeed,
+ * but all use must stay within the object.
  *
  * Otherwise a bad file would crash, hang or mislead every process of the
  * machine.
@@ -251,7 +250,7 @@ static const struct field {
 #include "shm/layout.def"
 };
 
-/* What attaching answers when a word of that field is wrong. */
+/* Returns the expected answer when a word of that field is wrong. */
 static int
 answer_to(const struct field *f)
 {

@@ -4,7 +4,7 @@
  * whether this process, another, or a stopped one; dead processes do not count.
  * By force, it is retired under its users: all waiters notice within a quarter
  * of a second (asserted: ten times that), free and new keys are refused, held
- * leases stay valid; and the next table's tokens are above all of the old one,
+ * leases stay valid.  The next table's tokens are above all of the old one,
  * also above those that its users may still get.
  *
  * Otherwise a removal would grant a key twice, or leave waiters asleep for

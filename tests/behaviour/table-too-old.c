@@ -141,10 +141,11 @@ pass_the_end(struct lh *lh)
 	ok(t_await_waiters(lh, "busy", 1), "a waiter");
 	t_clock_age(AGE_GRANTS_NS + NS_PER_SEC);
 	is(lh_release(lh, &l), 0, "released when the table is too old");
-	is(t_reap(waiter, T_HANG_MS), 0, "the waiter is told");
+	is(t_reap(waiter, T_HANG_MS), 0, "the waiter's call returns the error");
 
 	refuse_everything(lh, known, &plain);
-	is(t_reap(t_fork(another_process, NULL), T_HANG_MS), 0, "is told");
+	is(t_reap(t_fork(another_process, NULL), T_HANG_MS), 0,
+	    "gets the error");
 	is(lh_verify(lh, &plain), 0, "what is held is held");
 	is(lh_verify(lh, &reader), 0, "also shared");
 	is(lh_extend(lh, &strict, 60000), 0, "strict: nothing to extend");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantees G1, G2, G6 and G7: a thousand threads wait for one key in a table
- * of fifo order, two readers to a writer: status reports them in the order in
+ * of fifo order, two readers to a writer.  Status reports them in the order in
  * which they are due, and they are served in it.  Tokens show the order: those
  * of a row of readers are between those of the writers around it.  The time
  * that queueing took is printed.
@@ -26,7 +26,7 @@ static struct waiter {
 } *all;
 static int n;
 
-/* Who waits, in order, by index; filled in from a report. */
+/* The waiters in order, by index; filled in from a report. */
 static int *due;
 static int n_due;
 
@@ -115,7 +115,7 @@ served(void *arg)
 	ok(t_await_waiters(lh, "k", n), "%d threads wait", n);
 	diag("%lld ms until all did", (long long)t_since_ms(ns));
 	is(lh_status(lh, "k", NULL, by_rank, NULL), 0,
-	    "each is told, with rank and mode");
+	    "each is reported with rank and mode");
 	is(n_due, n, "all of them");
 	ns = t_now_ns();
 	is(lh_release(lh, &l), 0, "released");

@@ -75,7 +75,7 @@ in_turn(void)
 	is(lh_ticket_rank(third), 3, "that one the third");
 	ok(!readable(first, t_long(20)), "nothing to tell");
 	is(t_do_release(a), 0, "released");
-	ok(readable(first, T3_MS), "the first is told");
+	ok(readable(first, T3_MS), "the first descriptor is readable");
 	ok(!readable(third, 0) && !t_answered(b), "and nobody else");
 	is(lh_ticket_finish(first, &l), 0, "it has the key");
 	ok(l.token > a->lease.token, "with a larger token");
@@ -150,7 +150,7 @@ has_info(const struct lh_key_info *info, void *arg)
 	return 0;
 }
 
-/* What it says about itself is its own copy. */
+/* The ticket has its own copy of the info text. */
 static void
 with_info(void)
 {
@@ -228,7 +228,8 @@ play(void)
 	is(t_reap(t_fork(child, waits), T_HANG_MS), 0, "over fork");
 	t_close(lh);
 	ok(readable(waits, 0) && readable(has, 0), "lh_close() ends them");
-	is(lh_ticket_finish(waits, &l), -ECANCELED, "and that is told");
+	is(lh_ticket_finish(waits, &l), -ECANCELED,
+	    "and the ticket reports that");
 	is(lh_ticket_cancel(has), 0, "cancelled after it");
 }
 

@@ -2,7 +2,7 @@
 /*
  * Guarantees G6 and G7: a thousand tickets of one process wait for one key,
  * then each for one of a thousand keys, with no more threads than one ticket
- * needs; those of one key are granted in their order, and all of them soon.
+ * needs.  Those of one key are granted in their order, and all of them soon.
  *
  * Otherwise a server with many clients would need a thread for each wait.
  */

@@ -76,7 +76,7 @@ into_session(void)
 	is(start(&more, HOUR_MS, &t), 0, "nor when");
 	is(lh_release(lh, &l), 0, "its turn");
 	ok(readable(t, T3_MS), "has come:");
-	is(lh_ticket_finish(t, &got), -ESTALE, "so it is told");
+	is(lh_ticket_finish(t, &got), -ESTALE, "the ticket reports that");
 	is(t_holders(lh, "k"), 0, "nothing is held");
 	lh_session_close(s);
 }
@@ -118,7 +118,8 @@ by_request(void)
 	ok(t_has_detail(), "and that is said");
 	is(start(&more, HOUR_MS, &u), 0, "once more");
 	is(lh_release(lh, &l), 0, "released");
-	ok(readable(t, T3_MS) && readable(u, T3_MS), "both are told");
+	ok(readable(t, T3_MS) && readable(u, T3_MS),
+	    "both descriptors are readable");
 	is(lh_ticket_finish(t, &got), 0, "the first");
 	is(lh_ticket_finish(u, &again), 0, "the repeat");
 	ok(got.token == again.token && got.id[1] == again.id[1],
@@ -128,7 +129,8 @@ by_request(void)
 	is(lh_verify(lh, &got), 0, "the lease is the first one's");
 	is(lh_release_request(lh, NULL, id), 0, "released by the id");
 	is(lh_release(lh, &got), 0, "and by the lease");
-	is(start(&more, HOUR_MS, &u), -ESTALE, "a late repeat is told");
+	is(start(&more, HOUR_MS, &u), -ESTALE,
+	    "a late repetition reports the end");
 	is(t_holders(lh, "k"), 0, "free");
 }
 

@@ -104,7 +104,7 @@ main(void)
 	is(lh_release(lh, k), 0, "and released");
 	is(t_do_release(other), 0, "both of them");
 	is(t_acquire(lh, "k", 1000, 0, &l), 0, "the next holder");
-	is(l.notes, 0, "is told of no misfortune");
+	is(l.notes, 0, "its lease has no note");
 	is(lh_release(lh, &l), 0, "and releases");
 	t_actor_kill(a);
 	t_actor_free(a);

@@ -37,7 +37,7 @@ in_time(void *arg)
 	return took <= asked * T_NS_PER_MS + T4_MS * T_NS_PER_MS;
 }
 
-/* Many waits against whoever is in the way. */
+/* Many waits against the present holder. */
 static void
 many(int holders, int waiters, const char *what)
 {
@@ -75,7 +75,7 @@ writer_gives_up(void *arg)
 	t_begin_acquire_opts(w, "k", &o);
 	ok(t_await_waiters(lh, "k", 1), "a writer waits");
 	t_begin_read(r, "k", HOUR_MS, HOUR_MS);
-	is(t_result(w), -ETIMEDOUT, "in vain");
+	is(t_result(w), -ETIMEDOUT, "the writer's wait times out");
 	is(t_result(r), 0, "the reader behind it enters");
 	took = t_after_ms(r, w->ended_ns);
 	is(t_holders(lh, "k"), 2, "beside the first");

@@ -3,7 +3,7 @@
  * Guarantee G12: a full tmpfs is -ENOSPC when a table is created and never a
  * SIGBUS later, because the table's memory is reserved in full.  A child gets a
  * /dev/shm of its own: first one that is too small, where the refusal leaves
- * nothing behind; then one in which the table fits, the rest is filled, and
+ * nothing behind.  Then one in which the table fits, the rest is filled, and
  * every key and lease of the table is used.  Needs root.
  *
  * Otherwise a full machine would kill every user of a table.

@@ -2,9 +2,9 @@
 /*
  * Guarantee G2, LH_TOKENS_GLOBAL: one grant after another, each on an unusual
  * path: every token is larger than all before.  Eviction, expiry, operators,
- * readers that come back beside others, conversion and hand-off; long ways,
+ * readers that come back beside others, conversion and hand-off.  Long ways,
  * because much else was granted meanwhile, under readers as far as they can go;
- * another range on disk; removal; repair of a table that has lost its last
+ * another range on disk; removal.  Repair of a table that has lost its last
  * token, or has one that is none.
  *
  * Otherwise a token would not say which of two grants came later.

@@ -23,7 +23,7 @@
 #define MAP (1u << 22)
 
 struct common {
-	_Atomic uint64_t told;	/* the largest token that somebody was told */
+	_Atomic uint64_t told;	/* the largest token that a call has returned */
 	uint64_t base;
 	_Atomic uint32_t grants, shared, converted, handed;
 	_Atomic uint8_t had[MAP];
@@ -41,7 +41,7 @@ chance(uint32_t n)
 	return (seed >> 8) % n;
 }
 
-/* We were told of a token, having begun when `told` was the largest. */
+/* Checks a token of a call that began when `told` was the largest. */
 static bool
 told(uint64_t token, uint64_t before)
 {

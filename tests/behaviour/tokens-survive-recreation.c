@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantee G2 in scope local: a table is removed, by lh_table_remove(), by
- * force under its users, or by hand with its floor; each time the next table of
- * that name gives larger tokens, in every mode, and tokens that the old table's
- * users still get are smaller.
+ * force under its users, or by hand with its floor.  Each time the next table
+ * of that name gives larger tokens, in every mode, and tokens that the old
+ * table's users still get are smaller.
  *
  * Otherwise a removal would let tokens be given twice.
  */
@@ -66,7 +66,7 @@ main(void)
 	lh = fence_open(table);
 	use(lh);
 	is(fence_token(old, "k", LH_LOCAL, &before), -ESTALE,
-	    "the old one's user is told");
+	    "the old table's user gets the error");
 	is(lh_close(old), 0, "and closes");
 
 	t_close(lh);

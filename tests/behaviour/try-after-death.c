@@ -65,7 +65,7 @@ play(struct lh *lh, struct way *w)
 		if (error == 0)
 			(void)lh_release(lh, &l);
 	}
-	is(busy, 0, "%s: no try is told busy", w->name);
+	is(busy, 0, "%s: no try returns busy", w->name);
 	is(other, 0, "%s: nor anything else", w->name);
 }
 

@@ -85,7 +85,7 @@ tries(struct lh *lh, bool newcomers)
 	} while (r == -EAGAIN && took < 3 * T3_DEAD_MS);
 	diag("%d tries, the last one %lld ms after the release", n,
 	    (long long)took);
-	is(r, 0, "it is had");
+	is(r, 0, "the key is acquired");
 	return took;
 }
 

@@ -24,7 +24,7 @@ shared_by(struct lh *lh, struct t_actor *a, int n)
 		shared += v.holders[i].mode == LH_SHARED;
 	is(shared, n, "each of them");
 	is(t_try(lh, "k", LH_EXCLUSIVE, 0), -EAGAIN, "no writer gets in");
-	ok(t_has_detail(), "and is told why");
+	ok(t_has_detail(), "and the error says why");
 	is(t_do_acquire(a, "k", HOUR_MS, 0), -EAGAIN,
 	    "not in another process either");
 	is(t_try(lh, "k", LH_SHARED, 0), 0, "another reader does");
@@ -64,7 +64,7 @@ main(void)
 	    "and by another attachment");
 	shared_by(lh, c, 5);
 	is(lh_release(lh, &other), -EPERM, "each has its own only");
-	ok(t_has_detail(), "and is told why");
+	ok(t_has_detail(), "and the error says why");
 	is(lh_release(lh, &mine), 0, "one of the twice is released");
 	is(lh_verify(lh, &again), 0, "the other stays");
 	is(lh_verify(lh, &mine), -ESTALE, "the one is over");
@@ -82,7 +82,7 @@ main(void)
 	is(c->lease.notes, 0, "without a note");
 	is(t_do_read(a, "k", HOUR_MS, 0), -EAGAIN, "and no reader");
 	is(t_read(lh, "k", HOUR_MS, 0, &mine), -EAGAIN, "none at all");
-	ok(t_has_detail(), "and is told why");
+	ok(t_has_detail(), "and the error says why");
 	is(t_do_release(c), 0, "until it releases");
 	is(t_read(lh, "k", HOUR_MS, 0, &mine), 0, "then they do");
 	is(lh_release(lh, &mine), 0, "released");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantees G3, G8, G9 and G11: a lease past its deadline is not converted, in
- * either direction, whether nobody wanted the key or somebody has it; nor one
+ * either direction, whether nobody wanted the key or somebody has it.  Nor one
  * that was released, is somebody else's, or is no lease; nor to a mode that
  * does not exist.  Nothing is changed, and the error says why.
  *
@@ -109,7 +109,7 @@ converted_first(void)
 		not_converted(lh, &l, LH_EXCLUSIVE, -ESTALE,
 		    "down, and too late");
 	}
-	is(t_try(lh, "k", LH_EXCLUSIVE, 0), 0, "the key can be had");
+	is(t_try(lh, "k", LH_EXCLUSIVE, 0), 0, "the key can be acquired");
 }
 
 int

@@ -2,8 +2,8 @@
 /*
  * Guarantees G1 and G8: a reader that is not alone cannot convert to exclusive:
  * the call is refused at once, with everything unchanged, while another reader
- * lives: in another process, stopped, in the same process, in the same thread;
- * older or younger.  Two that both ask are both refused, and neither hangs.
+ * lives: in another process, stopped, in the same process, in the same thread.
+ * Older or younger.  Two that both ask are both refused, and neither hangs.
  * When the other has gone, it succeeds.
  *
  * Otherwise an upgrade would end another reader's lease, or hang.
@@ -76,7 +76,7 @@ own_other(void)
 	granted(&b);
 }
 
-/* Who waits does not count, and is not let in by a refusal. */
+/* A waiting writer does not count, and a refusal does not let it in. */
 static void
 with_waiters(void)
 {

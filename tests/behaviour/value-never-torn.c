@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantee G4: values that are set all the time, by processes that are killed
- * now and then, are read whole: every byte of one is of the same call, and the
+ * now and then, are read whole.  Every byte of one is of the same call, and the
  * token is that of the lease under which it was set.  For one reader tokens do
  * not go back.
  *

@@ -2,7 +2,7 @@
 /*
  * lh_value_set() and lh_value_get(): a key's value is set under a lease, with
  * an acquire, or with a release, and read by anybody, with the token under
- * which it was set; it stays when the lease ends, and is deleted by
+ * which it was set.  It stays when the lease ends, and is deleted by
  * lh_destroy().
  *
  * Otherwise a program could not leave a note for the next holder.
@@ -129,7 +129,7 @@ in_a_session(struct lh *lh)
 	ok(reads(lh, "s", "other", 5, l.token), "the value stays");
 }
 
-/* As if who acquired first had been killed before he set the value. */
+/* As if the first caller had been killed before it set the value. */
 static void
 by_request(struct lh *lh)
 {

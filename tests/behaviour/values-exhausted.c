@@ -92,7 +92,7 @@ main(void)
 	for (int i = 0; i < 3; i++)
 		is(t_reap(t_fork(taker, NULL), T_HANG_MS), 256 + SIGKILL,
 		    "who took it was killed");
-	is(set(1, "third", 5), 0, "and it is had again");
+	is(set(1, "third", 5), 0, "and the room is used again");
 	is(lh_value_get(lh, "k1", buf, &len, NULL), 0, "read");
 	ok(len == 5 && memcmp(buf, "third", 5) == 0, "the last one");
 	t_close(lh);

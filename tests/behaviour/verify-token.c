@@ -2,8 +2,7 @@
 /*
  * Guarantees G3 and G11: lh_verify_token() answers a caller that has only a key
  * and a token: yes while that very lease holds the key, no for all others:
- * before, after, of another key, never given; and refuses what cannot be a
- * token.
+ * before, after, of another key, never given.  Refuses what cannot be a token.
  *
  * Otherwise a server would accept a request of a lost lease.
  */

@@ -69,7 +69,7 @@ play(void)
 	is(t_waiters(lh, "k"), 0, "nobody stands in the queue");
 	ok(!t_answered(a), "one waits");
 	is(lh_release(lh, &l), 0, "released");
-	is(t_result_within(a, T3_MS), 0, "it is told");
+	is(t_result_within(a, T3_MS), 0, "the call returns");
 
 	o.mode = LH_SHARED;
 	is(lh_acquire(lh, "k", &o, &l), 0, "read");
@@ -79,7 +79,7 @@ play(void)
 	is(t_do_acquire(b, "k2", HOUR_MS, 0), 0, "and there is no other way");
 	ok(!t_answered(a), "held by readers");
 	is(lh_break(lh, "k", NULL, 0), 2, "both are ended");
-	is(t_result_within(a, T3_MS), 0, "it is told");
+	is(t_result_within(a, T3_MS), 0, "the call returns");
 
 	is(t_do_acquire(dies, "k", HOUR_MS, 0), 0, "somebody holds it");
 	t_begin(a, wait_free, NULL);

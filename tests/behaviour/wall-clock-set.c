@@ -80,7 +80,7 @@ play(int64_t by_s)
 	held = t_hold(lh, "held");
 	cmp(held.token, >, token, "the next token is larger");
 	cmp((told_ms(lh) - before) / 1000 / (by_s / YEAR_S), >=, YEAR_S - 60,
-	    "what people are told follows the clock");
+	    "times for people follow the clock");
 	is(lh_release(lh, &held), 0, "release");
 	t_close(lh);
 	set_s = 0;

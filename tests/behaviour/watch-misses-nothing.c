@@ -88,7 +88,7 @@ play(void)
 	is(lh_lock_state(l, &s), 0, "its state");
 	ok(t_until(T_HANG_MS, lh_lock_valid(l) == -ESTALE), "it runs out");
 	ok(t_until(T_HANG_MS, lh_lock_state(l, &after) == 0 &&
-	    after.status == LH_LOCK_LOST), "which is told");
+	    after.status == LH_LOCK_LOST), "which the watch reports");
 	is(readable(picky), 0, "not as a release");
 	drain(quick, &quick_seq, &what_quick, &n_quick);
 	ok(quick_seq == s.seq + 1, "nothing between stop and loss");
@@ -101,7 +101,7 @@ play(void)
 	ok(late_seq == quick_seq, "the late one as well");
 
 	is(lh_lock_close(l), 0, "the handle is closed");
-	is(readable(late), 1, "which is told");
+	is(readable(late), 1, "which the watch reports");
 	is(lh_watch_next(late, &e), 0, "by an event");
 	is(e.what, LH_EVENT_CLOSED, "of its own");
 	is(readable(picky), 1, "to everyone");

@@ -26,7 +26,7 @@ look(const struct lh_held *held, void *arg)
 	is(t_acquire(other, "k", 1000, 0, &l), -EAGAIN, "nobody gets in");
 	t_sleep_ms(*(int64_t *)arg);
 	is(lh_lock_valid(held->lock), 0, "still held");
-	is(poll(&p, 1, 0), 0, "renewals are not told there");
+	is(poll(&p, 1, 0), 0, "renewals are not reported there");
 	return -EAGAIN;		/* its own affair */
 }
 

@@ -56,10 +56,10 @@ own_process(void)
 	struct lh_lease l;
 
 	is(t_acquire(lh, "k", HOUR_MS, 15, &l), -ETIMEDOUT,
-	    "a reader waits for itself in vain");
+	    "a reader's wait for itself times out");
 	is(lh_release(lh, &two), 0, "releases one");
 	is(t_acquire(lh, "k", HOUR_MS, 15, &l), -ETIMEDOUT,
-	    "still in vain");
+	    "it still times out");
 	is(lh_release(lh, &one), 0, "and the other");
 	is(t_acquire(lh, "k", HOUR_MS, 0, &l), 0, "and has it");
 	is(lh_release(lh, &l), 0, "released");

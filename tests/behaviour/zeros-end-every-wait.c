@@ -103,7 +103,8 @@ subject_waits(void *arg)
 	cmp(t_since_ms(since), <, LOOK_MS, "in time");
 	ok(is_readable(lh_ticket_fd(all->w.ticket)), "the ticket is readable");
 	is(ticket_finish(&all->w), -EUCLEAN, "the ticket");
-	ok(is_readable(lh_watch_fd(all->w.watch)), "the loss is told");
+	ok(is_readable(lh_watch_fd(all->w.watch)),
+	    "the watch reports the loss");
 	is(lh_lock_valid(all->w.lock), -ESTALE, "the live handle is lost");
 	close_all(&all->w);
 	return 0;

@@ -15,7 +15,7 @@
 #include "support/support.h"
 #include "tap.h"
 
-/* What the subject has before its table is destroyed. */
+/* The subject's objects before its table is destroyed. */
 struct world {
 	const char *table;
 	struct lh *lh;
