@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 5 */
 /*
- * A channel says how it stands: up when the server speaks HTTP/2, down once and
- * with a reason when nobody is there, nobody speaks, or nobody answers a ping.
- * What never was handed to the connection is surely not applied.
+ * src/shim/store, connections: a channel reports its state: up when the server
+ * speaks HTTP/2, and down once and with a reason when nobody listens, nobody
+ * speaks, or nobody answers a ping.  A call that was never handed to the
+ * connection is reported as surely not applied.
+ *
+ * Otherwise a shim would take a dead endpoint for a live one, or an unsent call
+ * for one that may be applied.
  */
 #include <arpa/inet.h>
 #include <event2/dns.h>

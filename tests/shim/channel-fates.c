@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is told of a call: done, surely not applied, or unknown, for each way in
- * which a server can answer or not.
+ * src/shim/store, calls: each call is reported as done, surely not applied, or
+ * unknown, for each way in which a server can answer or not.
+ *
+ * Otherwise a shim would repeat a call that was applied, or give up one that
+ * was not.
  */
 #include "shim/support/loop.h"
 #include "shim/support/server.h"

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who is told may do anything: cancel what is under way or ended and not yet
- * told, call again, and free the channel.
+ * src/shim/store, callbacks: a callback may do anything: cancel calls that are
+ * under way, or ended and not yet reported, make new calls, and free the
+ * channel.
+ *
+ * Otherwise the shim would use freed memory when a connection is lost.
  */
 #include "shim/support/loop.h"
 #include "shim/support/server.h"

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams: messages come whole and in order, all of them before the end; a
- * server that sends nonsense or without measure is cut off.
+ * src/shim/store, streams: messages arrive whole and in order, all of them
+ * before the end.  A server that sends nonsense, or too much, is disconnected.
+ *
+ * Otherwise a watch would miss a change, or a broken server would use up the
+ * shim's memory.
  */
 #include "shim/support/loop.h"
 #include "shim/support/server.h"

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TLS: only who is signed by whom we trust, for the name that we asked for, and
- * speaks HTTP/2; and a real etcd that wants a certificate of us.
+ * src/shim/store, TLS: a server is accepted only if a trusted authority has
+ * signed its certificate for the name that was asked for, and if it speaks
+ * HTTP/2; and a real etcd that wants a client certificate gets it.
+ *
+ * Otherwise anybody on the network could answer in place of the cluster.
  */
 #include <openssl/ssl.h>
 #include "shim/store/endpoint.h"

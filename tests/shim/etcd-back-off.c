@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 18 */
 /*
- * A store that is away is tried again by itself, soon at first and then less
- * often, and never in a busy loop: also when it takes connections and drops
- * them, and with several endpoints.
+ * A store that is away is tried again, soon at first and then less often, and
+ * never in a busy loop: also when it accepts connections and drops them, and
+ * with several endpoints.
+ *
+ * Otherwise a shim would burden its host and the cluster, or miss the cluster's
+ * return.
  */
 #include <arpa/inet.h>
 #include <sys/resource.h>

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 9 */
 /*
- * The connection is cut after each byte of what is asked, and of what is
- * answered: what is told to be done is done, what is told not to be applied is
- * not there, and never will be; only the rest is unknown.
+ * The connection is cut after each byte of a request and of an answer.  A call
+ * that was reported as done is applied, one that was reported as not applied is
+ * not there and never will be, and only the rest is unknown.
+ *
+ * Otherwise a host could have a key without knowing it, or believe in one that
+ * it does not have.
  */
 #include "shim/support/etcd.h"
 #include "shim/support/kv.h"

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Endpoints by name: looked up without the loop waiting for it, and one that is
- * none, or does not answer, is only a member that is away.
+ * Endpoints by name: a name is looked up without stopping the event loop.  A
+ * name that does not exist, or whose lookup gets no answer, is only a member
+ * that is away.
+ *
+ * Otherwise one slow name server would stop a shim, and its host's session
+ * would end.
  */
 #include <unistd.h>
 #include "shim/support/etcd.h"

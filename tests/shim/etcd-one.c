@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One etcd: transactions do what engine.h says, leases delete, the watch tells;
- * and it may go away and come back.
+ * One real etcd: transactions, leases and the watch behave as engine.h says;
+ * and etcd may go away and come back.
+ *
+ * Otherwise the fake store of the other tests would prove nothing about etcd.
  */
 #include "shim/support/etcd.h"
 #include "shim/support/kv.h"

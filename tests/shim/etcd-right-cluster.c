@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The store must be the one that was seen before, and not behind what was seen
- * of it: another cluster is refused, and so is one that was restored from a
- * snapshot; as long as that, and not longer.
+ * of it.  Another cluster is refused, and so is one that was restored from a
+ * snapshot, for as long as that is so.
+ *
+ * Otherwise tokens would begin again at an old revision, and be given twice.
  */
 #include "shim/support/etcd.h"
 #include "shim/support/kv.h"

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 9 */
 /*
- * An endpoint that takes connections and says nothing (its machine is stopped,
- * say) costs the time of one try, once in a while, and not one each time that
- * another connection is lost.  It is left out, not forgotten: when the others
- * cannot be used it is tried again, soon.
+ * An endpoint accepts connections and says nothing, as when its machine is
+ * stopped.  It costs the time of one try now and then, and not one each time
+ * that another connection is lost.  It is tried again soon when the others
+ * cannot be used.
+ *
+ * Otherwise one stopped member would make each reconnection slow, until
+ * sessions end.
  */
 #include "shim/support/etcd.h"
 #include "shim/support/kv.h"

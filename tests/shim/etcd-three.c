@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 14 */
 /*
- * Three members: when one is killed or stopped, the leader above all, what was
- * under way is done or unknown, and soon another member answers.
+ * Three members of a real etcd: when one is killed or stopped, the leader above
+ * all, calls under way are done or unknown, and soon another member answers.
+ *
+ * Otherwise the loss of one member would stop all hosts.
  */
 #include "shim/support/etcd.h"
 #include "shim/support/kv.h"

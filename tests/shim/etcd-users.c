@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 10 */
 /*
- * Users: a password gives a token, which is renewed when etcd forgets it; a
- * wrong password, no password and what one may not do are told as such.
+ * etcd's users: a password gives a token, which is renewed when etcd forgets
+ * it; a wrong password, a missing one, and a missing permission are reported as
+ * such.
+ *
+ * Otherwise a shim would stop after a day, or an operator would search for a
+ * network fault.
  */
 #include "shim/support/etcd.h"
 #include "shim/support/kv.h"

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The watch misses nothing that it does not own up to: not when the past is
- * compacted, nor over reconnects, nor under load; and tells nothing twice.
+ * The watch misses nothing without saying so: not when the past is compacted,
+ * nor over reconnections, nor under load; and it reports nothing twice.
+ *
+ * Otherwise a host would wait for a key that is free, or keep one that others
+ * want.
  */
 #include "shim/support/etcd.h"
 #include "shim/support/kv.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 24 */
 /*
- * G1, G2 over hosts: processes of three hosts, each with its table and its
- * shim, acquire one cluster key as fast as they can, by lh_acquire(), beside
- * what happens to the cluster: cut off, shims killed, and stopped.  A gate that
- * all of them see finds no two inside at once, and no token that is not larger
- * than all before it.
+ * Guarantees G1 and G2 over hosts: processes of three hosts, each with its
+ * table and its shim, acquire one cluster key with lh_acquire() while hosts are
+ * cut off and shims are killed and stopped.  A gate that all of them share
+ * finds no two holders at once, and only growing tokens.
+ *
+ * Otherwise two hosts would hold one key.
  */
 #include <errno.h>
 #include <stdatomic.h>

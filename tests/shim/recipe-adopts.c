@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A member that is closed and opened again with its old session: if that still
- * lives it goes on, with its keys that are wanted; the others are left.  If
- * not, that is told before a new one comes.
+ * A member is closed and opened again with its old session.  If the session
+ * still lives, it goes on with the keys that are wanted, and the others are
+ * left; if not, that is reported before a new session begins.
+ *
+ * Otherwise a restarted shim would lose the keys of its host, or keep keys that
+ * nobody wants.
  */
 #include "../tap.h"
 #include "support/member.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Somebody queues behind a key that is ours, at a moment when we do not know
- * yet that it is: its session is being adopted; or the answer that grants it is
- * from before a gap in which that was missed, and the look that came of the gap
- * was answered first.  We are told to give it back all the same, and not only
- * by the look at everything now and then.
+ * Another host queues behind a key of ours at a moment when we do not know yet
+ * that it is ours: our session is being adopted.  Or the grant is older than a
+ * gap in the watch, and the look after the gap was answered first.  We are
+ * asked to give the key back all the same, and not only by the periodic look at
+ * everything.
+ *
+ * Otherwise the other host would wait for minutes.
  */
 #include "../tap.h"
 #include "support/member.h"

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A host died that had a key which we may not write any more: its lease is not
- * ours to revoke.  When the key may be written again it is deleted, and the
- * answer to that is lost.  The lease of the dead session is ended all the same
- * (MG4 of recipe.h): nothing else leads to it any more.
+ * Invariant MG4 of recipe.h: a dead host had a key that we may not write any
+ * more, so that its lease is not ours to revoke.  When the key may be written
+ * again it is deleted, and the answer to that is lost.  The dead session's
+ * lease is ended all the same.
+ *
+ * Otherwise the lease would stay for ever, because nothing else leads to it any
+ * more.
  */
 #include "../tap.h"
 #include "support/asked.h"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A try is asked twice: the second is busy, the first is done after that, when
- * the key has become free, and is told of before the answer "busy" is.  Nobody
- * has the key then, and nothing of it stays in the queue.
+ * A try is sent twice: the second is busy; the first is applied after that,
+ * when the key is free, and its change arrives before the answer "busy". Nobody
+ * has the key then, and nothing stays in the queue.
+ *
+ * Otherwise a failed try would hold the key for a host that does not know of
+ * it.
  */
 #include "../tap.h"
 #include "support/member.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 10 */
 /*
- * Whatever is told, who is told may close the member, or retire it, there and
- * then; and leave and ask for claims.  (What this test is for is seen with
- * ASan and memcheck.)
+ * Every callback of a member may close or retire the member at once, and leave
+ * and request claims.  (Faults show under ASan and memcheck.)
+ *
+ * Otherwise a shim that ends in a callback would use freed memory.
  */
 #include "../tap.h"
 #include "support/asked.h"

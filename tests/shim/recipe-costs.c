@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 5 */
 /*
- * What nobody contends for costs two transactions, one to have it and one to
- * give it back, and takes as long as these take by themselves (figures are
- * printed; they are not judged, as the machine may be busy).
+ * A key that nobody contends for costs two transactions, one to acquire and one
+ * to release, and takes as long as these two.  The figures are printed; they
+ * are not judged, because the machine may be busy.
+ *
+ * Otherwise each key would cost the cluster more than it must.
  */
 #include <stdlib.h>
 #include "shim/support/etcd.h"

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 7 */
 /*
- * A member that dies, and one that is cut off: others get its keys, not before
- * its D, and nothing of it stays.  It learns of it for certain when it is back.
+ * A member dies, and one is cut off: others get its keys, not before its D, and
+ * nothing of it stays in the store.  It learns of that for certain when it is
+ * back.
+ *
+ * Otherwise a key of a dead host would never be free, or would be granted while
+ * its holder still believes in it.
  */
 #include "../tap.h"
 #include "support/member.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two and three members, nothing goes wrong: who comes first has the key, the
- * others have it in turn, readers together, tokens rise, and who is in the way
- * is told.
+ * Guarantees G2 and G7: two and three members, and nothing fails: the first
+ * gets the key, the others get it in turn, readers together, tokens rise, and
+ * the holder learns that others wait.
+ *
+ * Otherwise hosts would overtake each other, or hold a key beside each other.
  */
 #include "../tap.h"
 #include "support/member.h"

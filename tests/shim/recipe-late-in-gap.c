@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * As recipe-left-and-late, but the news of the late key is missed, and a look
- * at everything tells it, before the deletion is answered.
+ * The same as recipe-left-and-late.c, but the change of the late key is missed,
+ * and a look at everything reports it before the deletion is answered.
+ *
+ * Otherwise a claim that was given up would hold the key for nobody.
  */
 #include "../tap.h"
 #include "support/member.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lease of a dead session is ended in the end (MG4 of recipe.h; it lasts a
- * hundred years): also when the store had no leader just when it was asked for,
- * and when the answer to ending the session was lost, whatever tells of its end
- * first, and when who ended the session dies before its lease.  So is that of a
- * session that is given back.
+ * Invariant MG4 of recipe.h: the lease of a dead session is ended in the end,
+ * although it lasts a hundred years.  Also when the store had no leader just
+ * then, when the answer to the session's end was lost, and when the host that
+ * ended the session dies before it has ended the lease.  For a session that is
+ * given back.
+ *
+ * Otherwise the store would fill with leases of dead hosts.
  */
 #include "../tap.h"
 #include "support/asked.h"

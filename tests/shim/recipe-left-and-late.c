@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A claim is given up while its outcome is unknown; it is queued after it was
- * taken back, and that is told before the answer to taking it back is.  Nobody
- * has it then, and it is in nobody's way.
+ * A claim is given up while its outcome is unknown.  It is queued after its
+ * deletion, and that change arrives before the answer to the deletion.  Nobody
+ * has the claim then, and it blocks nobody.
+ *
+ * Otherwise a claim that was given up would hold the key for nobody.
  */
 #include "../tap.h"
 #include "support/member.h"

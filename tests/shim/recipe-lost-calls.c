@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One run of two members over one key, again and again: in each, one call, the
- * first, the second, ... of all the run makes, has a mishap, of each kind.  The
- * run must end as it does without: two never have the key at once, tokens rise,
- * everybody is granted and told of their leaving, and nothing is left behind.
+ * Two members use one key, again and again; in each run one call (the first,
+ * the second, ...) is lost, late or refused, in each way.  The run must end as
+ * without the fault: two never have the key at once, tokens rise, everybody is
+ * granted and learns of the leaving, and nothing is left.
+ *
+ * Otherwise one lost packet would leave a key held, or grant it twice.
  */
 #include <sys/wait.h>
 #include "../tap.h"

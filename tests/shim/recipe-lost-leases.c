@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The answers to asking for a session's lease are lost: it is asked for again
- * by its id, and there is one in the end.  An id that is somebody else's is
- * left to him.
+ * The answers to the request for a session's lease are lost.  It is requested
+ * again by its id, and there is one lease in the end; an id that belongs to
+ * another is left alone.
+ *
+ * Otherwise each lost answer would leave a lease in the store, or end another
+ * host's.
  */
 #include "../tap.h"
 #include "shim/support/fake_store.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The answer that a session was made is lost, and that session ends, by another
- * member or the one who made it, or by hand before it is asked for again.  Who
- * asks for one again gets none whose lease is about to be revoked by who heard
- * of that end.
+ * The answer that a session was made is lost, and the session ends, by another
+ * member, by its maker or by hand, before it is requested again.  The new
+ * request must not get a session whose lease is about to be revoked.
+ *
+ * Otherwise a host would begin with a session that ends at once.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many keys: 64 at once, all or none; in opposite orders without a deadlock;
- * some left while the others wait; a thousand claims of one member; keys that
- * somebody deletes by hand.
+ * Guarantee G8: many keys: 64 at once, all or none; in opposite orders without
+ * a deadlock; some left while the others wait; a thousand claims of one member;
+ * keys that somebody deletes by hand.
+ *
+ * Otherwise hosts that want the same keys would wait for each other for ever.
  */
 #include "../tap.h"
 #include "support/member.h"

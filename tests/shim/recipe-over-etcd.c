@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 25 */
 /*
- * Members in processes of their own, over a real etcd of three, which contend
- * for a few keys while the leader is killed and stopped: a gate in memory that
- * they share sees that no two who exclude each other are in at once, and that
- * tokens grow.
+ * Guarantees G1 and G2: members in processes of their own contend for a few
+ * keys over a real etcd of three, while its leader is killed and stopped.  Half
+ * of them are behind a network that cuts connections and delays both
+ * directions.  A shared gate sees that no two holders exclude each other at
+ * once before D, and that tokens grow.
  *
- * Half of them are behind a bad network, that cuts their connections and holds
- * back what they send and are sent, so that many answers are lost.
- *
- * Who is in says until when (D, as last told).  A later one may come in when
- * that has passed: then the first was stopped or cut off, and its token is
- * behind.
+ * Otherwise two hosts would hold one key when the network fails.
  */
 #include <stdatomic.h>
 #include <signal.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 9 */
 /*
- * Answers that come after changes that are younger than they: the watch has
- * told of a deletion, or has missed one, before the answer that does not know
- * of it yet.  What is granted, kept and waited for is what is so now.
+ * Answers arrive after younger changes: the watch has reported a deletion, or
+ * has missed one, before an answer that does not know of it.  Grants, kept
+ * claims and waits follow the present state.
+ *
+ * Otherwise a host would believe in a key that has been deleted since.
  */
 #include <errno.h>
 #include <limits.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The key of who has a claim is deleted by hand while he is cut off, and put
- * again by an earlier sending that is done late.  He is told that it is not his
- * any more, and nobody stands in the way of who has it now.  Nor does anybody
- * if the claim is being anchored meanwhile: what was put again goes then, too,
- * and not at the next look at everything.
+ * A claim's key is deleted by hand while its host is cut off, and put again by
+ * an earlier request that is applied late.  The host learns that the claim is
+ * lost, and it blocks nobody; also if the claim is being anchored meanwhile,
+ * when the late key must be deleted at once.
+ *
+ * Otherwise a late request would hold the key for a host that has lost it.
  */
 #include <errno.h>
 #include "../tap.h"

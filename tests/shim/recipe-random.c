@@ -2,16 +2,16 @@
 /* test: slow 24 */
 /* test: alone: it has arguments */
 /*
- * Three members over a few keys, everything going wrong at random: calls
- * refused, denied, lost, late, slow; the watch late, with gaps; members cut
- * off, killed, adopted or not; permissions taken away, and given back; the
- * store away for all.  A witness outside knows who believes to have what and
- * until when, and sees: never two who exclude each other; tokens that rise; all
- * who want get, or are told why not; nothing left behind.
+ * Guarantees G1 and G2: three members use a few keys, and everything fails at
+ * random: calls are refused, denied, lost, late, slow.  The watch is late, with
+ * gaps; members are cut off, killed and adopted; permissions come and go; the
+ * store is away.  A witness knows who believes to have a key and until when:
+ * never two that exclude each other; tokens rise.  Everybody that wants a key
+ * gets it or learns why not; nothing is left behind.
  *
- * Four of these at a time, as they wait more than they work.
- *
- *	recipe-random [seed [grants]]
+ * Otherwise a rare combination of faults would give a key to two hosts.  Four
+ * run at a time, because they wait more than they work: recipe-random [seed
+ * [grants]].
  */
 #include <errno.h>
 #include <string.h>

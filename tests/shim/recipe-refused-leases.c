@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A member that may have leases and may not write: those that it asked for in
- * vain do not pile up in the store.
+ * A member may have leases, but may not write keys: leases that it requested
+ * without success do not pile up in the store.
+ *
+ * Otherwise a host with a wrong role would fill the store.
  */
 #include "../tap.h"
 #include "shim/support/fake_store.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A shared try whose answer was lost is asked again, and its key is in the
- * queue by then: it is as old as it was, not as old as the second asking.  So
- * it can draw a new revision, keeps what it has, and is out of the way of a
- * writer when it has left.
+ * A shared try whose answer was lost is sent again, and its key is in the queue
+ * by then: its age is that of the first sending.  So it can draw a new
+ * revision, keeps its key, and does not block a writer when it has left.
+ *
+ * Otherwise a lost answer would let a reader block writers for ever.
  */
 #include "../tap.h"
 #include "support/asked.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The store restarts: claims and queues are as they were.  It comes back as
- * another one, or from the past: refused, and nothing is told of any claim.
- * Changes are lost and late meanwhile.
+ * The store restarts, and claims and queues are unchanged.  If it comes back as
+ * another store, or from the past, it is refused, and nothing is reported of
+ * any claim.  Changes are lost and late meanwhile.
+ *
+ * Otherwise a restart of etcd would free keys that are held.
  */
 #include "../tap.h"
 #include "support/member.h"

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 5 */
 /*
- * A claim that waits is granted by the watch alone, at the revision at which
- * the last of those ahead was deleted; and is not where that does not follow:
- * something was missed, its own key is gone, too many were ahead, readers.
+ * A waiting claim is granted by the watch alone, at the revision at which the
+ * last claim before it was deleted.  Is not where that does not follow: a
+ * change was missed, its own key is gone, too many were before it, or readers
+ * are.
+ *
+ * Otherwise a host would take a key with a wrong token, or before its turn.
  */
 #include <errno.h>
 #include "../tap.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Of two shared claims of a key that an adopting shim finds, when its right has
- * been taken away but not all seen through, the one that was queued last is
- * kept until those who had the key have left it: the other is being deleted.
+ * A shim adopts two shared claims of a key, whose right was taken away in the
+ * table but not everywhere.  The claim that was queued last is kept until the
+ * others have left it: the other one is being deleted.
+ *
+ * Otherwise processes of this host would lose a key that they still read.
  */
 #include <errno.h>
 #include <stdio.h>

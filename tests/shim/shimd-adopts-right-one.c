@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Of two shared claims of a key that an adopting shim finds, the one of the
- * right is kept, whatever came of what was asked for the other one, late.
+ * A shim adopts two shared claims of a key; the one of the right is kept,
+ * whatever became, late, of the requests for the other one.  Otherwise the host
+ * would read under a claim that is deleted.
  *
- *	1 granted; a newer revision asked for, late; given back, deletion late
+ *	1 granted; a newer revision requested, late; given back, deletion late
  *	2 granted, under the right; 1's newer revision is drawn now; one for 2
- *	  as well, but the shim is killed before it hears of that
+ *	  as well, but the shim is killed before it learns of that
  *	the next shim finds both, each with a revision above the table's base
  */
 #include <errno.h>

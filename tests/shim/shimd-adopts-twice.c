@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A shim is killed while an old claim of a key, shared, is being left and a new
- * one has been granted: the next one finds both, and nothing is lost.
+ * A shim is killed while an old shared claim of a key is being left and a new
+ * one has been granted.  The next shim finds both, and no lease is lost.
+ *
+ * Otherwise a crash of the shim would end leases of its host.
  */
 #include <unistd.h>
 #include "support/asked.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tries of many keys that another host has, all at once: each is told that it
- * is busy after the 50 ms that it waits for that host, and none that the
- * cluster did not answer.  (A timer of the loop is counted from when its round
- * began, so it is early by what was done in the round before it was set.)
+ * Timing T4: tries of many keys that another host has, all at once: each
+ * returns "busy" after the 50 ms that it waits for that host, and none "the
+ * cluster does not answer". (A timer of the loop counts from the start of its
+ * round, so it may be early.)
+ *
+ * Otherwise a busy key would look like a cluster that is away.
  */
 #include <stdio.h>
 #include <unistd.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A shim that closes while the cluster has not answered two questions, one of a
- * client that is still there and one of a client that is gone.  The first
- * client is hung up on, and nothing of either is leaked (LeakSanitizer looks).
+ * A shim closes while the cluster has not answered two questions, one of a
+ * client that is there and one of a client that has gone.  The first client is
+ * disconnected, and nothing is leaked (LeakSanitizer checks).
+ *
+ * Otherwise the shim would crash at its end, or its client would wait for ever.
  */
 #include <string.h>
 #include <unistd.h>

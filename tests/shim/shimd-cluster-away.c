@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 15 */
 /*
- * The cluster is away: rights end at D and not later; leases under them are
- * broken, and do not come back with the cluster (G9); who asks is told; another
- * host gets the key after that, and not before.
+ * Guarantee G9: the cluster is away: rights end at D and not later; leases
+ * under them are broken, and do not come back with the cluster; callers get the
+ * reason; another host gets the key after that, and not before.
+ *
+ * Otherwise two hosts would hold one key while the network is cut.
  */
 #include <errno.h>
 #include <stdlib.h>

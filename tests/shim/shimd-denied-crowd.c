@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Permission is taken away while processes wait in the queue, of whom the shim
- * knows nothing any more (their key was here, and went to another host): they
- * are told, as who asks is and waits, and the cluster is not asked again and
- * again.
+ * Permission is taken away while processes wait in the table's queue, of which
+ * the shim knows nothing any more (the key was here, and went to another host).
+ * They get -EACCES, and so does each new caller, and the cluster is not asked
+ * again and again.
+ *
+ * Otherwise such waiters would wait for ever, or burden the cluster.
  */
 #include <errno.h>
 #include "support/asked.h"

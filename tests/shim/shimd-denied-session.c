@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 10 */
 /*
- * All permission is taken away from a host that has its session: who wants a
- * key after that is told that this is why there is none.
+ * All permission is taken away from a host that has its session.  A caller that
+ * wants a key after the session's end gets -EHOSTUNREACH with that reason.
+ *
+ * Otherwise an operator would search for a network fault.
  */
 #include <errno.h>
 #include <string.h>

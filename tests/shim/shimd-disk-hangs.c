@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The disk with the state file hangs (a pipe that nobody reads, here): keys are
- * had as ever, and the shim comes to its end.  There is no other one before the
- * disk answers: it would write the same file.
+ * The disk with the state file hangs (here: a pipe that nobody reads). Keys are
+ * granted as before, and the shim can end.  No other shim starts before the
+ * disk answers, because it would write the same file.
+ *
+ * Otherwise a slow disk would stop all cluster keys of a host.
  */
 #include <errno.h>
 #include <fcntl.h>

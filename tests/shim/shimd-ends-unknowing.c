@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A shim that is asked to end before it has learnt what this host has (the
- * cluster is away): it leaves session and rights as they are, as what was held
- * under them is held still; the next one goes on with them.
+ * A shim is asked to end before it knows what this host has, because the
+ * cluster is away.  It leaves session and rights unchanged, because leases
+ * under them are still held; the next shim goes on with them.
+ *
+ * Otherwise a restart during an outage would end leases that are held.
  */
 #include <errno.h>
 #include "support/hosts.h"

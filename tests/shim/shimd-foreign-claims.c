@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locks of other programs among the claims in the store: a shim does not start
- * while one stands there, and names it; one that comes later is counted.
+ * Issue 21 D5: locks of other programs are among the claims in the store: a
+ * shim does not start while one exists, and names it; one that comes later is
+ * counted.
+ *
+ * Otherwise etcdctl lock and leasehold would both grant one key, silently.
  */
 #include <string.h>
 #include "support/fake_store.h"

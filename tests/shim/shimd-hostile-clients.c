@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whatever one who connects says or does not say, it is hung up on, or nothing
- * happens; and those beside it are answered as if it were not there.
+ * Guarantee G12, issue 21 A12: whatever a client says or does not say, it is
+ * disconnected, or nothing happens; clients beside it are answered as usual.
+ *
+ * Otherwise one user could stop the shim for all.
  */
 #include <errno.h>
 #include <fcntl.h>

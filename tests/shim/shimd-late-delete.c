@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A shim gives a key back and is killed; what it asked for, that its claim be
- * deleted, stands before a member of the store that is stopped.  The next shim
- * adopts the session, and the key is wanted again: when the deletion is done
- * after all, no other host has the key beside this one.
+ * A shim gives a key back and is killed; its request to delete the claim is at
+ * a stopped member of the store.  The next shim adopts the session, and the key
+ * is wanted again.  When the deletion is applied after all, no other host has
+ * the key beside this one.
+ *
+ * Otherwise a late deletion would give the key to a second host.
  */
 #include <errno.h>
 #include <unistd.h>

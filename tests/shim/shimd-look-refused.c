@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 25 */
 /*
- * A shim that adopts a session, and is let write and not look: D moves on, and
- * what it has is never known.  What is held stays; who asks is told, and why,
- * and does not wait for ever.
+ * A shim adopts a session and may write, but not read: D moves on, and what the
+ * host has is never known.  Held leases stay; a new caller gets the reason and
+ * does not wait for ever.
+ *
+ * Otherwise a host with a wrong role would hang without a word.
  */
 #include <errno.h>
 #include "support/hosts.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many keys in one WANT: asked of the cluster at once; a try gets all of them
- * or none; lh_acquire_many() holds them, together with keys of the host alone;
- * and hosts that want the same ones in other orders do not wait for each other
- * for ever.
+ * Guarantee G8: many keys in one WANT: a try gets all of them or none;
+ * lh_acquire_many() holds them together with keys of the host alone.  Hosts
+ * that want the same keys in other orders do not wait for each other for ever.
+ *
+ * Otherwise sets of cluster keys would deadlock between hosts.
  */
 #include <errno.h>
 #include <unistd.h>

@@ -2,11 +2,13 @@
 /* test: slow 7 */
 /* test: alone: its calloc() fails (--wrap=calloc) */
 /*
- * A shim that once has no memory, at any place on its way to a newer base: who
- * asked is told so, or gets it; and it is asked for again.  On its way to the
- * holders: who asked is told those, or so.  At any place on its way to what a
- * killed one has left: no other host has that before D.
- * (--wrap=calloc)
+ * A shim gets no memory once, at each place on its way to a newer base, to the
+ * holders' names, and to the claims of a killed shim: the caller gets an error
+ * or the answer, the request is repeated, and no other host has the key before
+ * D. (--wrap=calloc)
+ *
+ * Otherwise a moment without memory would end leases, or give a key to two
+ * hosts.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A second shim of a table is refused, and told which process the first one is:
- * that, and not the one before, also while the first one just begins.
+ * A second shim of a table is refused, and its error names the process of the
+ * first one, also while the first one just begins.
+ *
+ * Otherwise two shims would change one table's rights.
  */
 #include <errno.h>
 #include <stdio.h>

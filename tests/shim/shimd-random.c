@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 16 */
 /*
- * Three hosts, processes on each of them, and a store in which everything goes
- * wrong that can: requests and answers that are lost, late, refused and denied,
- * hosts that are cut off, or may write nothing, shims that are killed and
- * started again, all of them stopped for longer than a session lasts.  Nothing
- * is held by two at once, tokens rise, and at the end all go on.
+ * Guarantees G1, G2 and G9: three hosts with processes, and a store in which
+ * everything fails that can: requests and answers are lost, late, refused and
+ * denied.  Hosts are cut off, or may write nothing; shims are killed and
+ * restarted; all are stopped for longer than a session.  Nothing is held twice,
+ * tokens rise, and at the end all go on.  (SHIMD_SEED, SHIMD_SECONDS)
  *
- * SHIMD_SEED, SHIMD_SECONDS: other ones.
+ * Otherwise a rare combination of faults would give a key to two hosts.
  */
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared rights: readers of two hosts at once; a writer elsewhere, or here,
- * waits for them, and is in the way of new ones.
+ * Shared rights: readers of two hosts at once; a writer, on another host or
+ * here, waits for them, and keeps new readers out.
+ *
+ * Otherwise a writer would starve behind readers of other hosts, or come in
+ * beside them.
  */
 #include <errno.h>
 #include <unistd.h>

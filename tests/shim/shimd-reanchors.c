@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * More grants of a key that stays here than there are tokens under one
- * revision: a new one is drawn meanwhile, nobody is refused, tokens rise.
+ * Guarantee G2: a key that stays here is granted more often than one revision
+ * has tokens.  A new revision is drawn meanwhile, nobody is refused, and tokens
+ * rise.
+ *
+ * Otherwise a busy key would stop after a million grants.
  */
 #include <unistd.h>
 #include "support/hosts.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 18 */
 /*
- * A store that is there and refuses whatever is written (no space, no
- * permission): who asks a shim that begins then is told so, soon, and does not
- * wait for ever.
+ * A store refuses every write (no space, no permission): a process that asks a
+ * shim which begins then gets the reason soon.
+ *
+ * Otherwise it would wait for ever for a cluster that is there.
  */
 #include <errno.h>
 #include <unistd.h>

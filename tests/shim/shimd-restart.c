@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 36 */
 /*
- * A shim that is killed and started again adopts its session: who holds a key
- * goes on holding it.  If it comes back too late, all is void.  A second shim
- * is refused.  Who waited is let go, and may ask the next one.
+ * Guarantees G4 and G9: a shim is killed and started again, and adopts its
+ * session: holders go on.  If it comes back too late, their leases are lost.  A
+ * second shim is refused.  Waiters return, and may ask the next shim.
+ *
+ * Otherwise a crash of the shim would end all cluster leases of its host.
  */
 #include <errno.h>
 #include <unistd.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A cluster whose revisions are larger than tokens have room for: who wants a
- * key, or a newer base of one, is told so, and does not wait for it.
+ * A cluster whose revisions are larger than tokens have room for: a caller that
+ * wants a key, or a newer base of one, gets an error, and does not wait.
+ *
+ * Otherwise tokens would wrap, and old ones would look newer.
  */
 #include <errno.h>
 #include <unistd.h>

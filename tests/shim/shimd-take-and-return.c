@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A key goes from host to host: taken when somebody wants it, kept while idle,
- * given back at once when another host wants it and nobody has it here, when it
- * is free otherwise.
+ * A key goes from host to host: it is taken when somebody wants it, kept while
+ * idle, and given back when another host wants it: at once if nobody here holds
+ * it, otherwise when it is free.
+ *
+ * Otherwise a host would keep a key that others wait for.
  */
 #include <errno.h>
 #include <unistd.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ten thousand clients wait: what the shim keeps of each is small and bounded,
- * it is all given back when they go, and meanwhile it has nothing to do.
+ * Issue 21 A12: ten thousand clients wait.  The shim's memory for each is small
+ * and bounded, all of it is freed when they leave, and meanwhile the shim has
+ * nothing to do.
+ *
+ * Otherwise a crowd of waiters would make the shim slow or kill it.
  */
 #include <malloc.h>
 #include <sys/resource.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A try is answered in time, whatever the store does: in two timeouts of a call
- * and the moment that another host has.  Who is known to have the key is said;
- * else it is not "busy".
+ * Issue 21 D4: a try is answered in time, whatever the store does: within two
+ * timeouts of a call and the moment that another host gets.  A known holder is
+ * named; otherwise the answer is not "busy".
+ *
+ * Otherwise a try would wait like a wait, or report a busy key without knowing.
  */
 #include <unistd.h>
 #include "support/asked.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A try that comes while the shim has a key of this host's to itself, for a
- * moment (it draws a newer base, and the cluster takes its time): nobody else
- * has the key, and it is had.  Where somebody has it, it is busy at once.
+ * A try comes while the shim has the key to itself for a moment, because it
+ * draws a newer base and the cluster is slow.  If nobody else holds the key,
+ * the try succeeds; if somebody does, it is busy at once.
+ *
+ * Otherwise a free key would look busy at random.
  */
 #include <errno.h>
 #include <unistd.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A try of a key that this host has for reading, and nobody uses: the host's
- * own claim is in nobody's way.
+ * A try of a key that this host has for reading, and that nobody uses,
+ * succeeds: the host's own claim does not block it.
+ *
+ * Otherwise a host could never write a key that it has read.
  */
 #include "support/hosts.h"
 

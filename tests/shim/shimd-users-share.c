@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one user may use up of the shim: equal questions are one call to the
- * store; different ones go there a few at a time, behind what is wanted;
- * connections and keys have a limit, above which another user still has its
- * own.  Keys that nobody uses leave.
+ * Issue 21 A12: a user's share of the shim: equal questions are one call to the
+ * store.  Different ones go there a few at a time, after requests for keys.
+ * Connections and keys have a limit, above which another user still has its
+ * own.  Keys that nobody uses are dropped.
+ *
+ * Otherwise one user could keep the shim from all others.
  */
 #include <errno.h>
 #include <fcntl.h>
