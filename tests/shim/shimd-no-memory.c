@@ -3,7 +3,7 @@
 /* test: alone: its calloc() fails (--wrap=calloc) */
 /*
  * A shim gets no memory once, at each place on its way to a newer base, to the
- * holders' names, and to the claims of a killed shim: the caller gets an error
+ * holders' names, and to the claims of a killed shim.  The caller gets an error
  * or the answer, the request is repeated, and no other host has the key before
  * D. (--wrap=calloc)
  *
