@@ -1,6 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `ask`: a holder is asked, told who, and does as it was told to.
+# `leasehold ask`: a holder is asked to release its key, learns who asked, and
+# does what `run --on-ask` says.
+#
+# Otherwise a job that would release its key gladly never learns that somebody
+# waits for it.
 . "$(dirname "$0")/lib.sh"
 table ask
 

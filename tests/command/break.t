@@ -1,6 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `break`: ends somebody else's lease, and tells whose it was.
+# `leasehold break` ends somebody else's lease, and prints whose it was
+# (guarantee G9).
+#
+# Otherwise an operator could not end a stuck job's lease, or would not know
+# whose it was.
 . "$(dirname "$0")/lib.sh"
 table break
 

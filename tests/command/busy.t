@@ -1,7 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A key that somebody else holds: the answer names him, waits end in time and
-# never early, and whoever waits gets it when it is free.
+# Guarantee G8, timing T4: a key that somebody else holds: the message names the
+# holder, waits end in time and never early, and a waiter gets the key when it
+# is free.
+#
+# Otherwise a script would not know why it failed, or would run beside the
+# holder.
 . "$(dirname "$0")/lib.sh"
 table busy
 
@@ -62,7 +66,7 @@ between "$took" 0 "$(t_ms 1500)" "  and no longer"
 like "$err" "holding 'k' (exclusive) with token" "  -v says that it is ours"
 like "$err" "released 'k'" "  and that it is free again"
 
-# The holder is killed: freed without waiting for his deadline.
+# The holder is killed: freed without a wait for its deadline.
 hold k
 bg "$LEASEHOLD" run -v -w 150s k sh -c "echo mine >$dir/mine" 2>"$dir/log"
 waiter=$pid

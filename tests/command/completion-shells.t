@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # test: check-all: zsh and fish are installed for it
-# The completion of zsh and fish passes on what `leasehold complete` offers.
+# The completion of zsh and fish offers what `leasehold complete` prints.
+#
+# Otherwise these shells would offer options that do not exist.
 . "$(dirname "$0")/lib.sh"
 table shells
 must_run /usr/bin/zsh /usr/bin/fish

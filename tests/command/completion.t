@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `leasehold complete` offers what the help of a verb and the table have: verbs,
-# options, keys, sessions, tables, choices.  bash's completion passes that on.
+# options, keys, sessions, tables, choices.  bash's completion offers the same.
+#
+# Otherwise a user would be offered options that do not exist.
 . "$(dirname "$0")/lib.sh"
 table completion
 verbs=$(lh --help | sed -n '/^verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p')

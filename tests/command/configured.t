@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A table of the machine that is not root's is used only if root's
-# /etc/leasehold.conf names its owner (finding A2).  What is wrong with that file
-# is told, and then it counts for nothing.  `init --configured` makes a table as
-# the file says.
-# The script runs in a mount namespace with an /etc and a /dev/shm of its own: no
-# option or variable leads to another file.
+# Issue 21 A2: a table of the machine that is not root's is used only if root's
+# /etc/leasehold.conf names its owner.  A fault in that file is reported, and
+# the file then counts for nothing.  `init --configured` makes a table as the
+# file says.  The script runs in a mount namespace with an /etc and a /dev/shm
+# of its own: no option or variable leads to another file.
+#
+# Otherwise any user could make the machine's table, and break the leases of
+# root.
 if [ "$(id -u)" != 0 ]; then
 	echo "1..0 # SKIP needs root"
 	exit 0
@@ -86,7 +88,7 @@ for owner in 4711 worker; do
 	is "$status" 0 "  for others as well"
 done
 
-# What is wrong with the file, and is told.
+# Faults of the file, which are reported.
 good=("[table $name]" "owner = 4711")
 refused() {	# refused PART NAME
 	run lh run --system k true

@@ -1,6 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `convert`: the mode of a lease in a named session, never without the key.
+# `leasehold convert`: the mode of a lease in a named session changes, and the
+# key is held all the time (guarantee G1).
+#
+# Otherwise another job could acquire the key during the conversion.
 . "$(dirname "$0")/lib.sh"
 table convert
 unset LEASEHOLD_SESSION
@@ -47,7 +50,7 @@ converter=$!
 mind "$converter"
 ok "it waits" until_true 5000 has_waiters k 1
 is "$(lh explain --json k | jq -r '.[0].waiters[0].upgrade')" true \
-    "  which is told"
+    "  and the message says so"
 kill -TERM "$reader"
 ended "$converter"
 is "$status" 0 "  until the other one ends"

@@ -1,9 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Deadlocks by job: two trees of `run` that nest the same keys in opposite order,
-# sessions and the processes that acquire into them, and programs of the library
-# among them: one is told within 5 s, with the circle in words, and the other
-# goes on.  A process that only claims to be a job is not believed.
+# Timing T6, issue 21 D2: deadlocks by job: two trees of `run` that nest the
+# same keys in opposite order, sessions and the processes that acquire into
+# them, and programs of the library among them.  One fails within 5 s and
+# describes the circle in words, and the other goes on.  A process that only
+# claims to belong to a job is not believed.
+#
+# Otherwise two scripts would wait for each other for ever.
 . "$(dirname "$0")/lib.sh"
 table deadlock
 unset LEASEHOLD_SESSION
@@ -45,7 +48,7 @@ begin
 nest a b one
 nest b a two
 all_hold one two
-is "$(statuses one two)" "0 75" "nested runs in opposite order: one is told"
+is "$(statuses one two)" "0 75" "nested runs in opposite order: one fails"
 took=$(($(now_ms) - $(cat "$dir/began")))
 between "$took" 0 "$(t_ms 5000)" "  within 5 s"
 said=$(cat "$dir"/one.err "$dir"/two.err)
@@ -63,7 +66,7 @@ bg "$LEASEHOLD" run --ttl 60s e "$LEASEHOLD" run --ttl 60s f sh -c "
     '$LEASEHOLD' run -w 100s c true 2>'$dir/three.err'
     echo \$? >'$dir/three.status'"
 all_hold one two three
-is "$(statuses one two three)" "0 0 75" "three trees, one deeper: one is told"
+is "$(statuses one two three)" "0 0 75" "three trees, one deeper: one fails"
 
 # Sessions.
 begin
@@ -83,7 +86,7 @@ into() {	# into SESSION KEY NAME
 }
 into s h one
 into t g two
-is "$(statuses one two)" "0 75" "two sessions: one is told, the other goes on"
+is "$(statuses one two)" "0 75" "two sessions: one fails, the other goes on"
 like "$(cat "$dir/one.err" "$dir/two.err")" "acquires into" "  in words"
 
 # One's own session's key.
@@ -104,7 +107,7 @@ lh acquire --session m j >/dev/null
 nest k j one
 all_hold one
 into m k two
-is "$(statuses one two)" "0 75" "a run and a session: one is told"
+is "$(statuses one two)" "0 75" "a run and a session: one fails"
 
 # A process that is no job of the run that it names waits like a stranger.
 begin
@@ -115,7 +118,7 @@ until_true 5000 test -e "$dir/one.holds"
 in_time "$(t_ms 5000)" run env LEASEHOLD_HELD="$(sed "s/:x=/:other=/" "$dir/held")" \
     "$LEASEHOLD" run -w 500ms x true
 is "$status" 75 "not in that tree: it waits its time"
-like "$err" "timed out waiting" "  and is told of no deadlock"
+like "$err" "timed out waiting" "  and reports no deadlock"
 : >"$dir/go"
 
 # explain goes on into the job.

@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `destroy`: removes a key that nobody uses.
+# `leasehold destroy` removes a key that nobody uses, and no other.
+#
+# Otherwise an operator could delete a key that a job holds.
 . "$(dirname "$0")/lib.sh"
 table destroy
 

@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `dump`: a picture of a table and of a copy of one, which it does not change.
+# `leasehold dump` prints a table, or a copy of one, and changes nothing.
+#
+# Otherwise a look at a broken table would destroy what it shows.
 . "$(dirname "$0")/lib.sh"
 table dump
 image=$dir/image

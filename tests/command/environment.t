@@ -1,6 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What the command finds in its environment and among its descriptors.
+# The command with unusual environment variables and descriptors (issue 21 A3).
+#
+# Otherwise a closed descriptor or a stray variable would lead the command to
+# another table, or let its output overwrite the table.
 . "$(dirname "$0")/lib.sh"
 table env
 

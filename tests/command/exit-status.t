@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Every exit status that can be reached: the command's own, and ours.
+# Each exit status that can be reached: the command's own and leasehold's.
+#
+# Otherwise a script could not tell a busy key from a failed command.
 . "$(dirname "$0")/lib.sh"
 table exit
 

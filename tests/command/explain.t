@@ -1,6 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `explain`: who is in the way, what they do, and what one could do.
+# Issue 21 C, `leasehold explain`: who blocks the caller, what they do, and what
+# one could do.
+#
+# Otherwise an operator would have to guess which process to end.
 . "$(dirname "$0")/lib.sh"
 table explain
 
@@ -59,7 +62,7 @@ run lh explain b
 like "$out" "
     stopped
 " "a stopped holder"
-like "$out" "kill -CONT $one" "  how to let it go on"
+like "$out" "kill -CONT $one" "  how to continue it"
 run lh explain --json b
 is "$(jq -r '.[0].holders[0].run' <<<"$out")" stopped "  as JSON"
 kill -CONT "$one"

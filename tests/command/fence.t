@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Scope local when the disk does not do as it should: each fault has its exit
-# status, a message that names file and remedy, and no number twice.
+# Guarantee G2, scope local when the disk fails: each fault has its exit status,
+# a message that names the file and the remedy, and no token is given twice.
+#
+# Otherwise a token could be given again after a crash.
 . "$(dirname "$0")/lib.sh"
 table fence
 

@@ -1,8 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# fsck --repair --force: an operator declares dead the sessions that nobody can
-# prove dead, because a member has removed its second sign of life, or has locked
-# bytes of others.  A session that is seen to live is never declared dead.
+# `fsck --repair --force`: an operator declares sessions dead that nobody can
+# prove dead, because a member has removed their second sign of life or has
+# locked bytes of others.  A session that is seen alive is never declared dead
+# (guarantee G1).
+#
+# Otherwise the repair of a broken table would need a restart of the machine, or
+# would free the key of a living job.
 . "$(dirname "$0")/lib.sh"
 
 # undead KEY: a run was killed, and what it started; its sign's file was removed

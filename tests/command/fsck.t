@@ -1,6 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `fsck`: sound, damaged, or no table at all.
+# Guarantee G12, `leasehold fsck`: a table is sound, damaged, or no table at
+# all, and each has its exit status.
+#
+# Otherwise an operator would trust a damaged table.
 . "$(dirname "$0")/lib.sh"
 table fsck
 
@@ -51,7 +54,7 @@ poke $((4096 + 15 * 512 + 7)) '\0'
 run lh fsck
 is "$status" 0 "repaired by hand: 0"
 
-# Damage that was met earlier is told.
+# Damage that was met earlier is reported.
 poke 128 '\1'
 run lh fsck
 is "$status" 65 "damage was met earlier: 65"

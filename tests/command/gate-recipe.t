@@ -1,8 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The recipes of doc/gate.md: an old holder and a new one, each stopped between
-# any two steps, in every order: no update that was reported as done is lost.
 # test: slow 20
+# Guarantee G2, issue 21 D2, the recipes of doc/gate.md: an old holder and a new
+# one are each stopped between any two steps, in every order.  No update that
+# was reported as done is lost.
+#
+# Otherwise a program that follows the manual would lose updates.
 watch_s=600
 . "$(dirname "$0")/lib.sh"
 cd "$dir" || exit 1

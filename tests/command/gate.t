@@ -1,7 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `gate`: the largest token that has been there, over processes, disks that fail
-# and files that are none; and the examples of doc/gate.md do what they say.
+# Guarantee G2, `leasehold gate`: the largest token that has passed is kept,
+# over processes, failing disks and files that are no gates; and the examples of
+# doc/gate.md work.
+#
+# Otherwise an older holder could still write.
 . "$(dirname "$0")/lib.sh"
 table gate
 cd "$dir" || exit 1

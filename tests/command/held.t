@@ -1,7 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `held KEY` is 0 inside a `run` that holds the key now, and 1 everywhere else:
-# also where the environment still names a lease that has ended, or another's.
+# `leasehold held KEY` is 0 inside a `run` that holds the key now, and 1
+# everywhere else: also where the environment still names a lease that has
+# ended, or another's.
+#
+# Otherwise a script would do its work without the key.
 . "$(dirname "$0")/lib.sh"
 table held
 

@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A lease's id, kept in a file, ends no lease of a later table: neither of one
-# whose tokens began anew, nor the session of it; and a later table's jobs do
-# not take one for the lease of an outer `run`.
+# Guarantee G11, issue 21 B1: a lease's id that was kept in a file ends no lease
+# of a later table, nor a session of it.  A later table's jobs do not take such
+# an id for the lease of an outer `run`.
+#
+# Otherwise a script would end somebody else's lease after a reboot.
 . "$(dirname "$0")/lib.sh"
 table ids
 unset LEASEHOLD_SESSION

@@ -1,6 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `init` makes a table as it was asked for, and leaves an existing one alone.
+# `leasehold init` makes a table with the options that it gets, and does not
+# change an existing one.
+#
+# Otherwise a second init would lose the leases of a table in use.
 . "$(dirname "$0")/lib.sh"
 table init
 

@@ -1,7 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Keys on the command line: `run` and `acquire` split at commas, a backslash
-# escapes; other verbs take one literal key; LEASEHOLD_HELD escapes likewise.
+# Keys on the command line (spec section 6): `run` and `acquire` split at
+# commas, and a backslash escapes; other verbs take one literal key;
+# LEASEHOLD_HELD escapes likewise.
+#
+# Otherwise `acquire a,b` would lock one key called "a,b" and protect nothing.
 . "$(dirname "$0")/lib.sh"
 table keys
 unset LEASEHOLD_SESSION

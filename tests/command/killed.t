@@ -1,8 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # test: slow 10
-# `leasehold` itself is killed: its command dies with it, and the key is free
-# then, unless a descendant kept the liveness descriptor: then at the deadline.
+# Guarantee G4: `leasehold run` itself is killed: its command dies with it, and
+# the key is free then.  If a descendant kept the liveness descriptor, the key
+# is free at the deadline.  While run lives, a command that closes everything
+# loses nothing (see the end).
+#
+# Otherwise kill -9 of the wrapper would free the key of a running job, or keep
+# it for ever.
 . "$(dirname "$0")/lib.sh"
 table killed
 
@@ -26,7 +31,7 @@ dies() {
 	kill -KILL "$holder"
 	ok "the command dies with us" until_true 5000 gone "$command"
 	run lh run -w 20s k true
-	is "$status" 0 "  and the key can be had"
+	is "$status" 0 "  and the key can be acquired"
 }
 in_time "$(t_ms 3000)" dies
 between "$took" 0 "$(t_ms 3000)" "  long before the deadline"
@@ -73,7 +78,7 @@ between "$took" -20 "$(t_ms 1000)" "  and not longer"
 ok "  though it outlives us" kill -0 "$grandchild"
 kill -KILL "$grandchild"
 
-# One that has let go of it does not.
+# One that has released it does not.
 let_go() {
 	rm -f "$dir/grandchild"
 	bg "$LEASEHOLD" run --ttl 60s k bash -c '

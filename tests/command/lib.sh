@@ -110,7 +110,7 @@ clean() {
 }
 trap clean EXIT
 
-# The watchdog: what takes two minutes (or $watch_s) hangs.  Whatever we wait for is our child.
+# The watchdog: a test that takes two minutes (or $watch_s) hangs; it waits for our child.
 mkfifo "$dir/watch"
 (
 	exec 3<>"$dir/watch" >/dev/null

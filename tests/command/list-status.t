@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What `list` and `status` print, for people and as JSON.
+# The output of `list` and `status`, for people and as JSON.
+#
+# Otherwise scripts that read them would break without notice.
 . "$(dirname "$0")/lib.sh"
 table show
 

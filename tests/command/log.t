@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `log`: what happened last, and who held a key when.
+# `leasehold log`: the latest events, and who held a key at a given time.
+#
+# Otherwise a failure could not be explained after the fact.
 . "$(dirname "$0")/lib.sh"
 table log
 
@@ -24,7 +26,7 @@ is "$status" 0 "log: 0"
 says "^$when sleep\[$holder\] attached$" "who came"
 says "^$when sleep\[$holder\] k: made the key$" "who made the key"
 says "^$when true\[[0-9]+\] k: begins to wait$" "who waited"
-says "^$when true\[[0-9]+\] k: waited for too long$" "in vain"
+says "^$when true\[[0-9]+\] k: waited for too long$" "a wait that timed out"
 says "^$when true\[[0-9]+\] detached, with its leases$" "who went"
 is "$(cut -c1-23 <<<"$out")" "$(cut -c1-23 <<<"$out" | sort)" \
     "in the order of time"
@@ -44,7 +46,7 @@ is "$(jq -r '.[0] | .pid, .application, .key' <<<"$out" | tr '\n' ' ')" \
 is "$(jq -c 'map([.time_ms, .clock_ns, .number, .session | type]) | add |
     unique' <<<"$out")" '["string"]' "  64 bits are strings"
 
-# Who held it then?  Whoever holds it now, since before that, did.
+# The holder of then: the present one, if it held the key before that.
 now=@$(date +%s.%N)
 run lh log --at "$now" k
 is "$status" 0 "--at, held: 0"
@@ -70,7 +72,7 @@ kill -KILL "$holder"
 until_true 5000 is_free k
 run lh log --at "$now" k
 is "$status" 66 "--at, when its grant was not recorded: 66"
-like "$out" "after that: " "  but what is known next is told"
+like "$out" "after that: " "  but the next known event is shown"
 like "$out" "ended the lease of sleep[$holder], which had died" \
     "  whose lease ended"
 run lh log
@@ -138,7 +140,7 @@ lh run off true
 run lh log off
 is "$(grep -c 'has it' <<<"$out")" 0 "  not recorded"
 
-# Follow: what comes is told as it comes.
+# Follow: events are shown as they come.
 "$LEASEHOLD" log --follow --json off >"$dir/followed" 2>"$dir/noise" &
 follower=$!
 mind "$follower"

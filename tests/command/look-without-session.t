@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The table's owner can look at it, break a lease, and remove it, when it can get
-# no session: because all records are in use, or because a member has locked
-# every byte of the live file.
+# Issue 21 A5: the table's owner gets no session, because all records are in use
+# or because a member has locked every byte of the live file.  The owner can
+# still look at the table, break a lease, and remove the table.
+#
+# Otherwise a member could lock the operator out.
 . "$(dirname "$0")/lib.sh"
 
 # look WHAT: the verbs, while $holder has key0

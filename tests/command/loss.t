@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # test: slow 10
-# The lease outlives its ttl while we renew it; where we cannot, because we are
-# stopped, others get the key at the deadline, and when we are continued the
-# whole tree of the command is ended.
+# Guarantees G3 and G9, timing T7: a lease outlives its ttl while run renews it.
+# If run is stopped, others get the key at the deadline, and when it continues,
+# the whole tree of its command is ended.
+#
+# Otherwise a job would work beside the next holder.
 . "$(dirname "$0")/lib.sh"
 table loss
 ttl=$(t_ms 2000)
@@ -142,7 +144,7 @@ ok "  the command ends by itself" test -s "$dir/up"
 is "$status" 76 "  and 76 says that it was not covered to its end"
 is "$(wc -l <"$dir/log")" 1 "  one line, one loss"
 
-# The command is told.
+# The command gets the signal.
 tries hold_stopped --on-loss warn k bash -c '
     rm -f '"$dir/told"'
     read -r -u "$LEASEHOLD_LOSS_FD"; echo told >'"$dir/told"

@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The manual: formats without a warning, leaves no option and no exit status out,
-# and what it shows is shell.
+# The manual pages: they format without a warning, name each option and exit
+# status, and their examples are valid shell.
+#
+# Otherwise a user would type what the manual shows and get an error.
 . "$(dirname "$0")/lib.sh"
 table manual
 pages=$here/../../doc/man

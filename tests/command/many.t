@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Several keys for one command: all or none, whatever their order; each with a
-# token of its own; and the loss of one is the loss of all.
+# Guarantee G8: several keys for one command: all or none, in any order; each
+# with its own token; and the loss of one is the loss of all.
+#
+# Otherwise a job would run with half of its keys.
 . "$(dirname "$0")/lib.sh"
 table many
 

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # test: slow 12
-# Who may do what to a table of the machine, by its mode: the table of
-# doc/security.md under "By mode of the table" is read here, and each cell of it
-# is tried.  A cell is `yes` or the exit status of the refusal; a refusal changes
-# nothing for the holder that is there.
-# The script runs in a mount namespace with an /etc and a /dev/shm of its own.
+# doc/security.md, "By mode of the table": the script reads that table and tries
+# each cell: `yes` or the exit status of the refusal.  A refusal changes nothing
+# for the present holder.  The script runs in a mount namespace with an /etc and
+# a /dev/shm of its own.
+#
+# Otherwise the document would promise a protection that does not exist.
 if [ "$(id -u)" != 0 ]; then
 	echo "1..0 # SKIP needs root"
 	exit 0

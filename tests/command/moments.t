@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The times that `log --at` takes: every form means the moment that date(1) means by
-# it, and what is no time is refused.
+# The times that `log --at` takes: each form means the moment that date(1) means
+# by it, and anything else is refused.
+#
+# Otherwise an operator would ask about another moment than they think.
 . "$(dirname "$0")/lib.sh"
 table moments
 export TZ=Europe/Berlin

@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A `run` inside a `run`: on another key it just works, on the same key it would
-# wait for itself, and says so at once.
+# Guarantee G8: a `run` inside a `run`: on another key it works, on the same key
+# it would wait for itself, and fails at once with that reason.
+#
+# Otherwise a nested script would hang on its own lock.
 . "$(dirname "$0")/lib.sh"
 table nested
 

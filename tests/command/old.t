@@ -1,8 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A table that is getting too old to grant leases (finding B5): `stats` and
+# Issue 21 B5: a table that is getting too old to grant leases: `stats` and
 # `fsck` warn a year ahead; then nothing is granted, and the exit status is 69,
-# until it is removed and made anew.
+# until the table is removed and made again.  The command's clock can be moved:
+# moved-clock.c.
+#
+# Otherwise all jobs would fail one day without a warning.
 . "$(dirname "$0")/lib.sh"
 table old
 root=$here/../..

@@ -1,6 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# run --policy: what is shown of it, and that a deadline does not end the lease.
+# `run --policy`: the output shows the policy, and a deadline does not end a
+# strict or a running holder's lease.
+#
+# Otherwise a job that must not be overtaken would lose its key.
 . "$(dirname "$0")/lib.sh"
 table policy
 
@@ -39,5 +42,5 @@ kill -CONT "$pid"
 ended "$pid"
 
 run lh run --policy strict k sh -c 'echo $LEASEHOLD_EXPIRES_MS'
-is "$out" 9223372036854775807 "the command is told: never"
+is "$out" 9223372036854775807 "the command reads: never"
 finish

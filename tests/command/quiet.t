@@ -1,7 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# --quiet: what is busy, not free in time or refused is the exit status alone; an
-# error still has its line.  -n together with -w does not wait, as in flock(1).
+# `--quiet`: for a busy, timed-out or refused key the exit status is the only
+# answer; an error still has its line.  `-n` together with `-w` does not wait,
+# as in flock(1).
+#
+# Otherwise cron would mail each busy key, or hide each error.
 . "$(dirname "$0")/lib.sh"
 table quiet
 bg "$LEASEHOLD" run k sleep 100

@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What `list` and `status` print of a key that several hold.
+# The output of `list` and `status` for a key with several readers.
+#
+# Otherwise an operator would see one reader of many.
 . "$(dirname "$0")/lib.sh"
 table readers
 

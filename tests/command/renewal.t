@@ -1,9 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # test: slow 10
-# Renewals that fail for a while are borne; if they go on failing, the command
-# is told to end, and killed, before the deadline, so that it never runs beside
-# the next holder.  (Timeline in tools/renewal_schedule.h.)
+# Guarantee G1, tools/renewal_schedule.h: renewals that fail for a while are
+# retried.  If they go on failing, the command is asked to end, and killed
+# before the deadline, so that it never runs beside the next holder.  The
+# command's renewal can be made to fail: fault.c.
+#
+# Otherwise a job would run beside the next holder.
 . "$(dirname "$0")/lib.sh"
 table renewal
 root=$here/../..
@@ -35,7 +38,7 @@ hold() {	# hold OPTIONS... COMMAND...: with failing renewals from now on
 	touch "$dir/fault"
 }
 
-# A command that notes when it was told to end, and when it lived last.
+# A command that notes when it was asked to end, and when it lived last.
 cat >"$dir/deaf" <<END
 trap 'date +%s%3N >$dir/term' TERM
 echo up >$dir/up

@@ -1,6 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `rm`: refused in use, forced, and what the next table of that name is.
+# Guarantees G2 and G9, `leasehold rm`: refused while the table is used, forced,
+# and the next table of that name.
+#
+# Otherwise a removal would end jobs without a word, or let tokens begin again.
 . "$(dirname "$0")/lib.sh"
 table rm
 

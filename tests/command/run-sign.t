@@ -1,8 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The job of run gets no way to the table: whatever it does to its descriptors,
-# its parent keeps the key.  And while any of the job's processes lives, so does
-# the key, though run itself was killed; whatever another of them did.
+# Guarantee G1, issue 21 A4: the job of `run` cannot reach the table: whatever
+# it does to its descriptors, its parent keeps the key.  While any process of
+# the job lives, the key stays held, though run itself was killed, and whatever
+# another process of the job did.
+#
+# Otherwise a job without rights could free the key of its parent, or damage the
+# table.
 . "$(dirname "$0")/lib.sh"
 
 table sign

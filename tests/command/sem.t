@@ -1,6 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `sem`, and `run --permits`: so many at once, and no more.
+# `leasehold sem`, and `run --permits`: as many jobs at once as the limit
+# allows.
+#
+# Otherwise more jobs than allowed would run, or fewer.
 . "$(dirname "$0")/lib.sh"
 table sem
 
@@ -27,7 +30,7 @@ run lh run -w 50ms --permits 2 jobs true
 is "$status" 75 "or not for long: 75"
 run lh run --permits 3 jobs true
 is "$status" 64 "another number: 64"
-like "$err" "has 2 permits, not 3" "  both are told"
+like "$err" "has 2 permits, not 3" "  naming both"
 run lh sem destroy jobs
 is "$status" 75 "destroy, while it is used: 75"
 run lh sem status --json jobs

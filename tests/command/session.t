@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # `session`, `acquire`, `renew`, `release`: leases that outlive the processes of
 # a script.
+#
+# Otherwise a script could not hold a key over several commands.
 . "$(dirname "$0")/lib.sh"
 table session
 unset LEASEHOLD_SESSION
@@ -109,7 +111,7 @@ run lh acquire --json --info why disk
 is "$status" 0 "acquire without a session makes one"
 id=$(jq -r .lease <<<"$out") token=$(jq -r .token <<<"$out")
 session=$(jq -r .session <<<"$out")
-is "${session%%-*}" acquire "  whose name is told"
+is "${session%%-*}" acquire "  with its name"
 run lh status disk
 like "$out" "why" "  what for is shown"
 run lh renew "$session"

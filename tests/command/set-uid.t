@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A set-uid program takes nothing from its caller's environment: the caller
-# would choose the table of a privileged program (finding A10; G1, G12).
-# Without this a user makes a set-uid program acquire its key in another table,
-# beside the holder that the program should have waited for.
+# Guarantees G1 and G12, issue 21 A10: a set-uid program takes nothing from its
+# caller's environment, which could name another table.
+#
+# Otherwise a user could make a set-uid program acquire its key in another
+# table, beside the holder that the program should have waited for.
 . "$(dirname "$0")/lib.sh"
 table set-uid
 key=set-uid.$$

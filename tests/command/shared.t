@@ -1,7 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # test: slow 10
-# run -s: readers share a key with each other and with no writer.
+# Guarantee G1, `run -s`: readers share a key with each other and with no
+# writer.
+#
+# Otherwise a job would read data that another job is writing.
 . "$(dirname "$0")/lib.sh"
 table shared
 
@@ -76,7 +79,7 @@ until_true 5000 has_waiters k 1
 until_true 5000 grep -q waiting "$dir/log"
 like "$(cat "$dir/log")" \
     "waiting for 'k' (exclusive): held by 2 readers, one of them sleep[$r1]" \
-    "-v says how many are in the way, and names one"
+    "-v says how many hold it, and names one"
 end "$r1"
 nap 200
 ok "one of two readers has gone: the writer waits" test ! -e "$dir/x"
@@ -151,7 +154,7 @@ writer=$pid
 until_true 5000 has_waiters k 1
 run lh run -s -n k true
 is "$status" 75 "a writer in line: a later reader is kept out"
-like "$err" "the writer true[$writer] goes first" "  is told why"
+like "$err" "the writer true[$writer] goes first" "  with the reason"
 bg "$LEASEHOLD" run -v -s -w 150s k true 2>"$dir/log"
 late=$pid
 until_true 5000 grep -q waiting "$dir/log"

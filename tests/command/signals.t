@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Signals to a `run` that waits, and to one that holds, without a terminal.
+#
+# Otherwise a job would survive the end of its script, or the script would hang.
 . "$(dirname "$0")/lib.sh"
 table signals
 
@@ -99,7 +101,7 @@ kill -USR1 "$holder"
 ended "$holder"
 is "$status" 4 "USR1 is passed on"
 
-# A shell and its worker: both are told.
+# A shell and its worker: both get it.
 rm -f "$dir/up"
 hold k sh -c "sleep 61 & echo \$! >$dir/worker; echo up >$dir/up; wait; :"
 until_true 5000 exists "$dir/up"

@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `stats`: a table's sizes and how far it is filled.
+# `leasehold stats`: the sizes of a table, and how much of them is used.
+#
+# Otherwise an operator would learn that a table is full only from failing jobs.
 . "$(dirname "$0")/lib.sh"
 table stats
 
@@ -42,7 +44,7 @@ is "$(jq -r .bytes_used <<<"$out")" \
     $(($(stat -c %b "$(object)") * 512)) "  what it takes of it"
 
 
-# Counters: what has happened is told, in all three forms.
+# Counters: events are counted, in all three forms.
 lh run -n k true 2>/dev/null
 is $? 75 "a try that fails"
 lh run free true

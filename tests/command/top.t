@@ -1,6 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `top`: the busiest keys, printed and on a terminal of 80 columns and 24 lines.
+# `leasehold top`: the busiest keys, printed and on a terminal of 80 columns and
+# 24 lines.
+#
+# Otherwise an operator could not find the key that everybody waits for.
 . "$(dirname "$0")/lib.sh"
 table top
 
@@ -45,7 +48,7 @@ is "$(sed -n '5,$p' <<<"$out" | awk 'NF {print $1}' | head -1)" \
     "long" "--sort held"
 
 # What is granted between two looks.
-# (Nothing may be told of what was granted after the second look.)
+# (Grants after the second look may not be shown.)
 two_looks() {
 	local done i
 

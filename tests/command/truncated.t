@@ -1,8 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # test: slow 10
-# G12: a table that is truncated, cut or punched under the command ends it with a
-# status, never with a signal: a holder, a waiter, and one that watches.
+# Guarantee G12, issue 21 A2: a table that is truncated, cut or punched under
+# the command ends it with an exit status, never with a signal: a holder, a
+# waiter, and one that watches.
+#
+# Otherwise a damaged table would kill jobs without a word.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
@@ -28,11 +31,11 @@ for way in truncated cut punched; do
 	nap 200
 	destroy $way
 	ended "$waiter"
-	is "$status" 65 "  the waiter is told: damaged"
+	is "$status" 65 "  the waiter reports: damaged"
 	ended "$holder"
 	is "$status" 76 "  the holder ends its job: lost"
 	ended "$watcher"
-	is "$status" 65 "  the watcher is told: damaged"
+	is "$status" 65 "  the watcher reports: damaged"
 	for verb in "run -n k true" list "status k" "verify k 1" stats fsck \
 	    "explain k" "break k" "log" dump "value get k"; do
 		# shellcheck disable=SC2086 # words

@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Whatever makes no sense is exit status 64 and one sentence that says what is
-# wrong; nothing is run and no table is made.
+# A command line without a meaning is exit status 64 and one sentence that says
+# why; nothing is run, and no table is made.
+#
+# Otherwise a typing error would run a job without its key.
 . "$(dirname "$0")/lib.sh"
 table usage
 

@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `value`: what stands beside a key.
+# `leasehold value`: the value of a key is set, read and cleared.
+#
+# Otherwise a job could not leave a note for the next one.
 . "$(dirname "$0")/lib.sh"
 table value
 
@@ -23,7 +25,7 @@ like "$out" "value    13 bytes" "  in words, too"
 run bash -c 'printf "a\0b" | "$LEASEHOLD" value set k -'
 is "$status" 0 "set from standard input"
 run lh value get --json k
-like "$out" '"value_hex": "610062"' "bytes that are no text are told in digits"
+like "$out" '"value_hex": "610062"' "bytes that are no text are shown in digits"
 run bash -c 'printf "%257s" x | "$LEASEHOLD" value set k -'
 is "$status" 64 "257 bytes: 64"
 run bash -c 'printf "%256s" x | "$LEASEHOLD" value set k -'

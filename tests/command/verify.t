@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `verify`: is this token that of a present lease?
+# Guarantee G11, `leasehold verify`: whether a token belongs to a present lease.
+#
+# Otherwise a script would accept a request of a lost lease.
 . "$(dirname "$0")/lib.sh"
 table verify
 

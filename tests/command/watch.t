@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `watch`: who comes and goes, as it happens.
+# `leasehold watch`: holders and waiters that come and go, as it happens.
+#
+# Otherwise an operator would have to poll.
 . "$(dirname "$0")/lib.sh"
 table watch
 
