@@ -10,12 +10,14 @@ LIBDIR	?= $(PREFIX)/lib
 SYSCONFDIR ?= /etc
 STATEDIR ?= /var/lib
 PYTHONDIR ?= $(PREFIX)/lib/python3/dist-packages
-# release, asan (ASan + UBSan, and hooks), tsan, or hooks (named points and
-# mutants compiled in).  The sanitized flavours are clang's, so that a change
+# release, asan (ASan + UBSan, and hooks), tsan, hooks (named points and
+# mutants compiled in), or arm64 (the same, for check-arm64).  The sanitized flavours are clang's, so that a change
 # meets the warnings of both compilers; it also compiles them in half the time.
 F	?= release
 ifeq ($(origin CC),default)
-CC	:= $(if $(filter asan,$(F)),clang,gcc)
+CC_asan	:= clang
+CC_arm64 := aarch64-linux-gnu-gcc
+CC	:= $(or $(CC_$(F)),gcc)
 endif
 CXX	?= g++
 V	?= 0
@@ -27,7 +29,7 @@ CFLAGS	?= -O2 -g
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden \
 	   -Iinclude -Isrc $(WARN) $(CFLAGS) $(CFLAGS_$(F))
 LDLIBS	:= -lbsd -pthread
-ALL_LDFLAGS = -Wl,-z,defs -Wl,-z,now $(LDFLAGS) $(CFLAGS_$(F))
+ALL_LDFLAGS = -Wl,-z,defs -Wl,-z,now $(LDFLAGS) $(LDFLAGS_$(F)) $(CFLAGS_$(F))
 
 # why these: doc/performance.md
 CFLAGS_release	:= -fno-tree-vectorize -falign-functions=64
@@ -37,6 +39,14 @@ CFLAGS_asan	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 		   -fno-omit-frame-pointer -DLHI_HOOKS -O0 -g1
 CFLAGS_tsan	:= -fsanitize=thread $(QUICK_CC)
 CFLAGS_hooks	:= -DLHI_HOOKS -DLHI_MUTANTS $(QUICK_CC)
+# the libraries that tools/deps has unpacked; qemu-user finds them by the path
+ARM64_ROOT := $(abspath build/arm64/root/usr)
+ARM64_LIB := $(ARM64_ROOT)/lib/aarch64-linux-gnu
+CFLAGS_arm64 := $(CFLAGS_hooks) -DTEST_WIPES_ON_FORK \
+		   -isystem $(ARM64_ROOT)/include
+LDFLAGS_arm64 := -L$(ARM64_LIB) -Wl,-rpath-link,$(ARM64_LIB) \
+		   -Wl,--disable-new-dtags -Wl,-rpath,$(ARM64_LIB) \
+		   -Wl,--wrap=madvise
 # to be built by clang
 CFLAGS_libfuzzer := -fsanitize=fuzzer-no-link,address,undefined \
 		   -fno-sanitize-recover=undefined -O1 -DLHI_HOOKS
@@ -118,7 +128,7 @@ help:
 	@echo 'make format-update	write the byte maps of doc/format.md anew'
 	@echo 'make loops-update	write the list of doc/loops.md anew'
 	@echo 'check-unit -release -memcheck -tsan -command -env -daemon -shim -cluster'
-	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -flips -model -abi -layout -bench, lint: the layers of check'
+	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -flips -arm64 -model -abi -layout -bench, lint: the layers of check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
 tool: $(TOOL)
@@ -386,9 +396,10 @@ run: deps-run
 	@$(MAKE) --no-print-directory -s -j2 demo
 	@$(DEMO)
 
-# Each layer says what it took; the first that fails ends it.
-LAYERS	?= lint abi layout bench model unit command env daemon shim cluster replay mutants \
-	   crash+stop fuzz fence+flips chaos+tsan
+# Several at a time, begun in this order: one that waits beside one that
+# computes, and those that take long before those that do not.
+LAYERS	?= lint model command crash abi layout bench daemon cluster stop env shim unit \
+	   mutants replay fence flips tsan chaos fuzz
 check: deps-check
 	@tests/layers $(LAYERS)
 
@@ -396,8 +407,8 @@ check: deps-check
 # on from there.  The two searches without an end take as long as is said:
 # make check-all CHAOS_SECONDS=3600 FUZZ_SECONDS=600 (a fuzzer).
 ALL_LAYERS ?= lint analyze abi layout bench model unit memcheck command env daemon shim cluster replay \
-	   mutants crash stop double fuzz fence flips release chaos tsan fuzz-search
-check-all: deps-check deps-all
+	   mutants crash stop double fuzz fence flips release arm64 chaos tsan fuzz-search
+check-all: deps-check deps-all deps-arm64
 	@tests/layers --all $(ALL_LAYERS)
 
 # most of the tests wait most of the time
@@ -613,6 +624,16 @@ abi-check check-abi:
 abi-update:
 	$(sub) lib
 	@tests/abi/check --update
+
+# Unit, behaviour and replay programs, cross-built and run by qemu-user, but
+# those of tests/arm64/not-run.
+NEEDS_arm64 = F=arm64 tests replays
+.PHONY: deps-arm64 check-arm64
+deps-arm64:
+	@tools/deps arm64
+check-arm64: deps-arm64
+	$(call ready,arm64)
+	@tests/arm64/run $(patsubst build/release/%,build/arm64/%,$(TESTS) $(REPLAYS))
 
 # --- bench -------------------------------------------------------------------
 bench: $(if $(TSV),,deps-bench)

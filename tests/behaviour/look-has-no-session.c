@@ -29,7 +29,7 @@ refuse_what_needs_one(struct lh *look)
 {
 	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
 	struct lh_lease l = { 0 }, two[2];
-	const char *keys[2] = { "a", "b" };
+	const struct lh_item keys[2] = { { .key = "a" }, { .key = "b" } };
 	struct lh_session *s;
 	struct lh_ticket *t;
 	struct lh_key *key;
