@@ -31,7 +31,8 @@ shim 1
 ended "${shims[1]}"
 is "$status" 69 "a shim does not start beside it: 69"
 like "$(tail -n 1 "$dir/1/log")" "leasehold/q/nightly/" "  and names it"
-kill -TERM "$locker"
+# etcdctl unlocks when its command has ended; it ignores the signal until then
+pkill -TERM -P "$locker"
 ended "$locker"
 until_true 10000 eval '! locked leasehold/q/nightly'
 shim 1

@@ -18,13 +18,19 @@ shim_number() {
 	lh_on 1 stats --shim | sed -n "s/^leasehold_shim_$1[{ ].* //p"
 }
 
+# make check has other layers beside it, which want the processors too
+seconds=6 at_most_ms=3000 kinds=same
+if [ -n "${LH_TEST_LONG:-}" ]; then
+	seconds=15 at_most_ms=1000 kinds='same different want'
+fi
+
 # flooded KIND: five honest runs meanwhile
 flooded() {
 	local i slowest=0 bad=0
 
 	bg bash -c '"$0" "$@" >"$OUT"' "$FLOOD" "$dir/1/${table[1]}.sock" \
 	    "${table[1]}" \
-	    65534 600 15 "$1"
+	    65534 600 $seconds "$1"
 	flooder=$pid
 	until_true 10000 grep -q '^connections' "$OUT"
 	is "$(sed -n 's/^connections //p' "$OUT")" 600 \
@@ -36,18 +42,17 @@ flooded() {
 		[ "$took" -le "$slowest" ] || slowest=$took
 	done
 	is $bad 0 "$1: five honest runs have their keys"
-	between "$slowest" 0 "$(t_ms 1000)" "  each within a second"
+	between "$slowest" 0 "$(t_ms $at_most_ms)" "  each within $at_most_ms ms"
 	ended "$flooder"
 	diag "$(tr '\n' ' ' <"$OUT")"
 	is "$(shim_number sessions_lost_total)" 0 "$1: no session is lost"
 }
 
 export OUT=$dir/flood.out
-flooded same
-rm "$OUT"
-flooded different
-rm "$OUT"
-flooded want
+for kind in $kinds; do
+	flooded "$kind"
+	rm "$OUT"
+done
 few_keys() {
 	[ "$(shim_number keys)" -lt 20 ]
 }
