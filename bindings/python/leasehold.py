@@ -55,6 +55,7 @@ EPHEMERAL, LOCAL, QUORUM = 0, 1, 2
 FOREVER = float("inf")
 
 NOTE_PREVIOUS_DIED, NOTE_PREVIOUS_EXPIRED, NOTE_PREVIOUS_BROKEN = 1, 2, 4
+NOTE_INCONSISTENT = 0x10
 POLICY_LEASE, POLICY_STRICT, POLICY_LIVE = 0, 1, 2
 FREE, HELD, LOST = 0, 1, 2
 LOSSES = {0: None, 1: "expired", 2: "broken", 3: "session ended",
@@ -65,6 +66,7 @@ ACQUIRED, RENEWED, FAILED, WARNING, LOSS, RELEASED, CLOSED, ASKED = (
 _SYSTEM, _NO_CREATE, _FORCE, _GATE_DURABLE = 0x1, 0x2, 0x10, 0x100
 _ALL_LOCAL, _CATCH_SIGBUS, _WITH_MAKER = 0x200, 0x400, 0x10000
 _SHAREABLE, _NO_DEADLOCK, _KEEP = 0x100, 0x200, 0x400
+_ROBUST = 0x2000
 _INT64_MAX = 2 ** 63 - 1
 
 
@@ -235,6 +237,7 @@ def _load():
             "lh_convert_wait": [p, POINTER(_Lease), c_uint32,
                                 POINTER(_AcquireOpts)],
             "lh_verify": [p, POINTER(_Lease)],
+            "lh_mark_consistent": [p, POINTER(_Lease)],
             "lh_verify_token": [p, c_char_p, c_uint64],
             "lh_explain": [p, c_char_p, _KeyFn, p],
             "lh_list": [p, c_char_p, _KeyFn, p],
@@ -403,13 +406,14 @@ class _Handle:
 def _options(ttl=30, wait=3600, mode=EXCLUSIVE, priority=0, scope=EPHEMERAL,
              create=True, info=None, request=None, holder=None, value=None,
              session=None, policy=POLICY_LEASE, shareable=False,
-             deadlock=True):
+             deadlock=True, robust=False):
     """What there is to say about an acquire; see Table.acquire()."""
     opts = _AcquireOpts(size=ctypes.sizeof(_AcquireOpts), mode=mode,
                         scope=scope, priority=priority, ttl_ms=_ms(ttl),
                         flags=(0 if create else _NO_CREATE) |
                         (_SHAREABLE if shareable else 0) |
-                        (0 if deadlock else _NO_DEADLOCK),
+                        (0 if deadlock else _NO_DEADLOCK) |
+                        (_ROBUST if robust else 0),
                         max_wait_ms=_ms(wait))
     if policy or not (info is request is holder is value is session is None):
         opts.more = ctypes.pointer(_more(info, request, holder, value,
@@ -530,6 +534,12 @@ class Lease(_Released):
         """Is it still held, now?"""
         return _ask(_lib.lh_verify(self._table.p, byref(self._lease)),
                     _errno.ESTALE)
+
+    def mark_consistent(self):
+        """Declare that what the key guards has been repaired: the holder that
+        left it (NOTE_INCONSISTENT in notes; acquire(robust=True)) is
+        forgotten.  Raises Lost."""
+        _check(_lib.lh_mark_consistent(self._table.p, byref(self._lease)))
 
     def set_value(self, value):
         """Set the key's value: up to 256 bytes; b"": none.  Raises Lost."""

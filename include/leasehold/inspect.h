@@ -101,7 +101,9 @@ struct lh_key_info {
 	int64_t delayed_ns;	/* free, but nobody gets it for so long: a named
 				 * session that held it ended uncleanly */
 	uint32_t cluster;	/* enum lh_cluster_right */
-	uint32_t reserved;
+	uint32_t inconsistent;	/* 1: a holder with LH_ROBUST did not release
+				 * it, and nobody has declared what it guards
+				 * consistent (lh_mark_consistent()) */
 	int64_t cluster_left_ns; /* this host has its right for so long, if it
 				 * does not go on having it, as it mostly does;
 				 * 0: it has none */

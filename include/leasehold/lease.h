@@ -92,11 +92,18 @@ enum lh_scope {
 #define LH_NOTE_PREVIOUS_EXPIRED	0x2u
 #define LH_NOTE_PREVIOUS_BROKEN		0x4u
 
+/* A holder with LH_ROBUST did not release the key, and since then nobody has
+ * declared what it guards consistent: lh_mark_consistent(). */
+#define LH_NOTE_INCONSISTENT		0x10u
+
 /* Flags of an acquire, beside LH_NO_CREATE. */
 #define LH_SHAREABLE	0x100u	/* other threads may release the lease: it is
 				 * in no deadlock (below) */
 #define LH_NO_DEADLOCK	0x200u	/* do not tell me of deadlocks: I wait for
 				 * deadlines */
+
+#define LH_ROBUST	0x2000u	/* if I do not release the key, tell those who
+				 * hold it later: lh_mark_consistent() */
 
 struct lh_lease {
 	uint32_t notes;		/* LH_NOTE_... */
@@ -187,7 +194,8 @@ struct lh_acquire_opts {
 	uint32_t mode;		/* enum lh_mode */
 	uint32_t scope;		/* enum lh_scope */
 	uint32_t flags;		/* LH_NO_CREATE: -ENOENT for an unknown key;
-				 * LH_SHAREABLE, LH_NO_DEADLOCK, LH_EXPLAIN */
+				 * LH_SHAREABLE, LH_NO_DEADLOCK, LH_EXPLAIN,
+				 * LH_ROBUST */
 	uint32_t priority;	/* higher goes first */
 	int64_t ttl_ms;		/* 1 ms .. 30 days */
 	int64_t max_wait_ms;	/* 0: try; LH_WAIT_FOREVER */
@@ -327,6 +335,34 @@ int lh_convert(struct lh *lh, struct lh_lease *lease, uint32_t mode);
  */
 int lh_convert_wait(struct lh *lh, struct lh_lease *lease, uint32_t mode,
     const struct lh_acquire_opts *opts);
+
+/*
+ * Robust keys.  A lease that was acquired with LH_ROBUST (exclusive, of a local
+ * key) leaves a note on the key unless it is released.  So it does when its
+ * holder dies or closes the attachment, when it expires, or is broken.  From
+ * then on each acquire of the key, with LH_ROBUST or without, is granted with
+ * LH_NOTE_INCONSISTENT.  Its holder may repair what the key guards, and say so:
+ * lh_mark_consistent() ends the note.  A release without that leaves the note
+ * to the next holder.
+ *
+ * That is as robust mutexes are (PTHREAD_MUTEX_ROBUST, EOWNERDEAD), but for the
+ * last.  A robust mutex that is unlocked without pthread_mutex_consistent() is
+ * ENOTRECOVERABLE for ever; here the next holder can still repair it.
+ *
+ * While the note stands, shared acquires are -ENOTRECOVERABLE, because a reader
+ * repairs nothing, and the key is not evicted.  lh_destroy() forgets the note
+ * with the key.  Leases of robust keys go the longer way, and are not converted
+ * to shared mode (-EINVAL).
+ *
+ * A thread's end does not end its leases, and so leaves no note.  A holder that
+ * is killed in lh_handoff() may leave a note though the lease lives on.
+ *
+ * lh_mark_consistent(): 0, and the note is gone from the lease as well.
+ * -EINVAL: there is no note, or the lease is a reader's, or it is none.
+ * -ESTALE: it is lost, and the note stands.  -EPERM: another session's.
+ * -EAGAIN: another thread is changing the note.
+ */
+int lh_mark_consistent(struct lh *lh, struct lh_lease *lease);
 
 /*
  * For those who hold only a key and a token: is this the token of the key's

@@ -54,6 +54,7 @@ try_destroy(struct lh *lh, const struct lhi_ref *ref)
 	struct lhi_view *v = &lh->v;
 	struct shm_slot *s = ref->slot;
 	bool was_kept;
+	uint32_t note;
 	uint64_t w;
 	int gone = lhi_lock_settle(v, s, lhi_now_ns(v),
 	    SETTLE_PROBE | SETTLE_READERS, &w);
@@ -71,8 +72,13 @@ try_destroy(struct lh *lh, const struct lhi_ref *ref)
 	was_kept = lhi_slot_unkeep(&lh->v, ref);
 	if (lhi_mutant_on(keeps_by_itself))
 		was_kept = sh32_load(&s->key_info) & KEY_KEPT;
+	/* who destroys a key has no use for what it guards */
+	note = sh32_load(&s->consistency);
+	(void)sh32_cas(&s->consistency, note, 0);
 	lhi_point("destroy.unkept");
 	gone = lhi_evict_slot(v, s, w);
+	if (gone == 0)
+		(void)sh32_cas(&s->consistency, 0, note);
 	if (gone == 0 && was_kept)
 		(void)lhi_slot_flag(&lh->v, ref, KEY_KEPT);
 	if (gone == 0 && sh64_load_sc(&s->word) == w &&

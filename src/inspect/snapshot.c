@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "shm/consistency.h"
 #include "shm/damaged.h"
 #include "shm/session_liveness.h"
 #include "inspect/snapshot.h"
@@ -185,6 +186,7 @@ read_key(struct lhi_snapshot *sn)
 	info->waiters = sn->waiters.p;
 	info->rank = sn->rank;
 	info->delayed_ns = lhi_named_delayed(v, sn->slot, w);
+	info->inconsistent = lhi_consistency_lost(sn->slot, w);
 	info->mode = word_mode(w) == WORD_S && sn->holders.n > 0 ?
 	    LH_SHARED : LH_EXCLUSIVE;
 	add_right(sn);

@@ -37,6 +37,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "proc/attachment.h"
+#include "shm/consistency.h"
 #include "shm/damaged.h"
 #include "shm/readers.h"
 #include "shm/evict.h"
@@ -274,6 +275,18 @@ right_ok(struct check *k, struct shm_slot *s, uint32_t i, const char *key,
 	    wrong(k, "slot %u has a base of tokens that is none", i);
 }
 
+/* A note has a kind, is no cluster key's, and its free word has a cause. */
+static bool
+consistency_ok(struct check *k, struct shm_slot *s, uint32_t i, uint64_t w)
+{
+	uint32_t is = sh32_load(&s->consistency);
+
+	return is == 0 || (consistency_kind(is) != CONSISTENCY_NONE &&
+	    !lhi_right_has(s) && word_mode(w) != WORD_S &&
+	    (word_mode(w) != WORD_FREE || word_cause(w) != CAUSE_RELEASED)) ||
+	    wrong(k, "slot %u notes a robust holder that there cannot be", i);
+}
+
 static bool
 slot_ok(struct check *k, uint32_t i)
 {
@@ -307,6 +320,8 @@ slot_ok(struct check *k, uint32_t i)
 	if (is_lost(k, s))
 		return wrong(k, "no list leads to slot %u, which has a key",
 		    i);
+	if (!consistency_ok(k, s, i, w))
+		return false;
 	if (!lhi_named_delay_sound(s))
 		return wrong(k, "slot %u is kept back until a time "
 		    "that does not fit its sum", i);

@@ -22,6 +22,7 @@
 #include <errno.h>
 #include "base/error.h"
 #include "base/hash.h"
+#include "shm/consistency.h"
 #include "shm/backing_grow.h"
 #include "shm/key_index.h"
 #include "shm/key_bytes.h"
@@ -150,6 +151,10 @@ repair_key(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 	if (info != fit)
 		sh32_store(&s->key_info, fit);
 	error = repair_right(m, s, i);
+	/* it stays; its word gets a cause (lhi_free_word()) */
+	if (consistency_kind(sh32_load(&s->consistency)) == CONSISTENCY_NONE ||
+	    (sh32_load(&s->key_info) & KEY_CLUSTER))
+		sh32_store(&s->consistency, 0);
 	if (error == 0)
 		set_word(m, s, WORD_FREE, word_cause_of(m, w));
 	return error;

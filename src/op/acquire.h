@@ -39,6 +39,7 @@ struct lhi_acquire_request {
 	bool local;		/* scope */
 	bool quorum;		/* scope */
 	bool shareable;		/* the lease is no thread's in particular */
+	bool robust;		/* shm/consistency.c */
 	bool no_deadlock;		/* not to be told of a deadlock */
 	uint32_t priority;
 	struct lh_cancel *cancel;

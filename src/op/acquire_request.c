@@ -6,7 +6,8 @@
 #include "inspect/explain.h"
 #include "op/handoff.h"
 
-#define FLAGS (LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK | LH_EXPLAIN)
+#define FLAGS (LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK | LH_EXPLAIN | \
+	LH_ROBUST)
 #define HOLDER_MAX 255u
 
 /* The rarer options.  0; -EINVAL, -EOPNOTSUPP with a detail. */
@@ -74,9 +75,13 @@ lhi_acquire_request_set(const struct lhi_view *v,
 	if (error == 0 && ask->more->value != NULL && o->mode != LH_EXCLUSIVE)
 		error = lhi_fail(-EINVAL, "a value is set by who holds the key "
 		    "alone, not in shared mode");
+	if (error == 0 && (o->flags & LH_ROBUST) && o->mode != LH_EXCLUSIVE)
+		error = lhi_fail(-EINVAL, "LH_ROBUST is for exclusive leases: "
+		    "a reader leaves nothing half-done");
 	if (error != 0)
 		return error;
-	ask->rare = ask->more != &none;
+	ask->robust = o->flags & LH_ROBUST;
+	ask->rare = ask->more != &none || ask->robust;
 	ask->request = NULL;
 	ask->how = NULL;
 	ask->of = NULL;

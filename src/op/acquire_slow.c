@@ -24,6 +24,7 @@
 #include "proc/claim_cache.h"
 #include "shm/damaged.h"
 #include "shm/claim_note.h"
+#include "shm/consistency.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
 #include "shm/events.h"
@@ -211,7 +212,8 @@ cache_claim(struct lhi_attempt *a, uint64_t token)
 {
 	struct lhi_cached_claim *r = &a->m->rec[a->t.ci - a->m->base];
 
-	r->use = a->m->watched || a->ask->rare || a->ask->shareable ?
+	r->use = a->m->watched || a->ask->rare || a->ask->shareable ||
+	    (a->notes & LH_NOTE_INCONSISTENT) ?
 	    CACHED_OUT : lhi_cached_claim_use(view(a), a->t.s, a->ask->shared);
 	r->slot = a->t.s;
 	r->slot_ref = a->slot_ref;
@@ -228,6 +230,22 @@ is_scope_local(struct lhi_attempt *a)
 	    !(sh32_load(&a->t.s->key_info) & KEY_CLUSTER));
 }
 
+/* Robust keys: may the attempt be granted this one? */
+static int
+check_consistency(struct lhi_attempt *a)
+{
+	if (a->ask->robust && lhi_right_has(a->t.s))
+		return lhi_fail(-EOPNOTSUPP, "a cluster key cannot be robust: "
+		    "hosts do not tell each other of such notes; use a local "
+		    "key");
+	if (!a->ask->shared || !lhi_consistency_noted(a->t.s))
+		return 0;
+	return lhi_fail(-ENOTRECOVERABLE, "a holder has left the key without a "
+	    "release, and what it guards may be inconsistent: acquire it "
+	    "exclusively, repair that, and declare it (lh_mark_consistent(), "
+	    "leasehold mark-consistent)");
+}
+
 int
 lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 {
@@ -242,6 +260,9 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	uint32_t cause;
 	int error;
 
+	error = check_consistency(a);
+	if (error != 0)
+		return error;
 	/* before the token is chosen: op/token_ceiling.c; if it is another
 	 * key by now, the swap below would fail */
 	if (local && !lhi_slot_local(&ref) &&
@@ -274,6 +295,8 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	cause = word_mode(w) == WORD_FREE ? word_cause(w) : CAUSE_RELEASED;
 	a->token = n.token;
 	a->notes = cause == CAUSE_RELEASED ? 0 : 1u << ((cause - 1) & 3);
+	if (lhi_consistency_noted(s))
+		a->notes |= LH_NOTE_INCONSISTENT;
 	if (policy != LH_POLICY_STRICT)
 		lhi_claim_ends_within(view(a), a->t.ci, a->ask->ttl_ns);
 	if (a->ask->shared) {
@@ -303,6 +326,9 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	if (policy == LH_POLICY_LIVE &&
 	    !lhi_policy_go_live(view(a), a->t.ci, a->ask->ttl_ns))
 		return undo_late_grant(a, cause);
+	if (!a->ask->shared &&
+	    lhi_consistency_grant(view(a), s, n.token, a->ask->robust))
+		a->notes |= LH_NOTE_INCONSISTENT;
 	log_grant(a, queued, now, n.token, cause);
 	if (lhi_mutant_on(since_late) || lhi_mutant_on(since_late_reader))
 		sh64_store_rlx(&a->c->since, since_of_lease(a, now));

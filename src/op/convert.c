@@ -27,6 +27,7 @@
 #include "op/cluster_check.h"
 #include "op/upgrade.h"
 #include "proc/claim_cache.h"
+#include "shm/consistency.h"
 #include "shm/damaged.h"
 #include "shm/claim_note.h"
 #include "shm/readers.h"
@@ -354,6 +355,11 @@ lhi_convert(struct lh *lh, struct lh_lease *l, uint32_t mode, bool *beside)
 		}
 		if (mode == l->mode)
 			return 0;
+		if (mode == LH_SHARED && lhi_consistency_noted(h.slot))
+			return lhi_fail(-EINVAL, "the lease is robust, or the "
+			    "note of an earlier one stands (mark it "
+			    "consistent): such a lease is not converted to "
+			    "shared mode; release it and acquire anew");
 		if (has_shared_right(&h))
 			return lhi_fail(-EAGAIN, "other hosts may read the "
 			    "key as well: the lease stays as it is; release "

@@ -53,6 +53,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/error.h"
+#include "shm/consistency.h"
 #include "shm/damaged.h"
 #include "shm/session_liveness.h"
 #include "op/token_ceiling.h"
@@ -187,6 +188,9 @@ swap_word(struct handoff *h, uint64_t w)
 		return retract_claim(h);
 	}
 	lhi_point("handoff.swapped");
+	if (!h->from.shared)
+		lhi_consistency_follow(h->from.slot, word_ver(w),
+		    h->next.token);
 	lhi_lease_clear_moving(h->lh, h->to.ci, h->to_st);
 	/* no acquisition, however large a leap */
 	lhi_counters_add_to(v, h->from_sid, STAT_SPENT,

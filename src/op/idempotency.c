@@ -33,6 +33,10 @@
 #include "op/lease_value.h"
 #include "shm/claim_note.h"
 
+/* what the record may say of the lease; it has another bit of its own */
+#define NOTES_MASK (LH_NOTE_PREVIOUS_DIED | LH_NOTE_PREVIOUS_EXPIRED | \
+	LH_NOTE_PREVIOUS_BROKEN | LH_NOTE_INCONSISTENT)
+
 #define FINALS 1024u		/* a power of two */
 #define NAP_MIN_NS (NS_PER_MS / 4)
 #define NAP_MAX_NS (10 * NS_PER_MS)
@@ -87,7 +91,7 @@ fill_lease(struct lhi_view *v, const struct lhi_request *q, struct lh_lease *l)
 	if (s != NULL && state_seq(st) != lid_seq(q->lease))
 		shared = word_mode(sh64_load(&s->word)) == WORD_S;
 	*l = (struct lh_lease){
-		.notes = q->notes & 7,
+		.notes = q->notes & NOTES_MASK,
 		.mode = shared ? LH_SHARED : LH_EXCLUSIVE,
 		.opaque = LEASE_LIVE,
 		.id = { lhi_view_session_id(v, lhi_claim_owner(v, ci)),

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "op/release.h"
 #include "proc/claim_cache.h"
+#include "shm/consistency.h"
 #include "shm/damaged.h"
 #include "shm/counters.h"
 #include "shm/events.h"
@@ -117,8 +118,10 @@ release_any(struct lh *lh, struct lh_lease *l)
 	st = sh64_load(&h.claim->state);
 	held = lhi_lease_is_current(lh, l, &h, st) ||
 	    lhi_lease_is_moving(lh, l, &h, st);
-	if (held)
+	if (held) {
+		lhi_consistency_release(h.slot, word_ver(h.word));
 		mark_moving(lh, &h, st);
+	}
 	if (!held || !sh64_cas(&h.slot->word, h.word, lhi_free_word(h.slot,
 	    CAUSE_RELEASED, word_ver(h.word)))) {
 		if (lhi_mutant_on(loser_frees))

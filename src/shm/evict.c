@@ -57,6 +57,7 @@
 #include "shm/events.h"
 #include "shm/evict.h"
 #include "shm/key_index.h"
+#include "shm/consistency.h"
 #include "shm/key_token.h"
 #include "shm/lock_word.h"
 #include "shm/session_named.h"
@@ -88,7 +89,8 @@ lhi_idle_ms(struct shm_slot *s, uint64_t w, uint32_t first, int64_t now_ns)
 static bool
 is_kept(const struct shm_slot *s)
 {
-	return sh32_load_sc(&s->key_info) & KEY_KEPT;
+	return (sh32_load_sc(&s->key_info) & KEY_KEPT) ||
+	    lhi_consistency_noted(s);
 }
 
 /* Does anybody wait?  1, 0, -EUCLEAN. */

@@ -175,6 +175,7 @@ fill_slot(struct lhi_view *v, struct shm_slot *s, const struct lhi_key_name *n,
 	(void)sh32_xchg(&s->gen,
 	    (uint32_t)(sh64_load_rlx(&v->claims[ci].slot_ref) >> 32));
 	sh32_store(&s->maker, ci);
+	sh32_store(&s->consistency, 0);
 	error = lhi_value_forget(v, s);
 	if (error == 0)
 		error = lhi_key_write(v, s, n);

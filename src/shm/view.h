@@ -183,6 +183,10 @@ lhi_slot_idx(const struct lhi_view *v, const struct shm_slot *s)
 static inline uint64_t
 lhi_free_word(const struct shm_slot *s, enum lhi_cause cause, uint64_t ver)
 {
+	/* what was not released cleanly is for the slow paths: consistency.c */
+	if (cause == CAUSE_RELEASED && sh32_load(&s->consistency) != 0 &&
+	    !lhi_mutant_on(note_is_fast))
+		cause = CAUSE_DIED;
 	return word_make(WORD_FREE, cause | (sh32_load(&s->key_info) &
 	    KEY_CLUSTER ? FREE_CLUSTER : 0), ver);
 }
