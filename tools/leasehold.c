@@ -47,6 +47,8 @@ static const struct verb {
 	{ "sem", verb_sem, "semaphores: how one stands" },
 	{ "log", verb_log, "what happened last, and who held what when" },
 	{ "destroy", verb_destroy, "remove a key" },
+	{ "mark-consistent", verb_mark_consistent, "what a key guards is "
+	    "repaired" },
 	{ "rm", verb_rm, "remove a table" },
 	{ "value", verb_value, "what stands beside a key" },
 	{ "gate", verb_gate, "may the holder of this token pass?" },
@@ -65,7 +67,7 @@ print_usage(FILE *to)
 	    "Named locks with leases and fencing tokens for the processes of "
 	    "this machine.\n\nverbs:\n", to);
 	for (i = 0; i < COUNT(verbs); i++)
-		fprintf(to, "  %-9s%s\n", verbs[i].name, verbs[i].what);
+		fprintf(to, "  %-16s%s\n", verbs[i].name, verbs[i].what);
 	fputs("\n'leasehold help VERB' prints a verb's options; man leasehold "
 	    "describes everything.\n", to);
 }

@@ -38,6 +38,7 @@ struct run {
 	int lost_code;
 	bool warn_only;		/* --on-loss warn */
 	bool no_fork;
+	bool robust;		/* --robust */
 	bool verbose;
 
 	/* What there is. */

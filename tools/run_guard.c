@@ -367,6 +367,22 @@ command_status(int status)
 	return WEXITSTATUS(status);
 }
 
+/* With --robust a command that succeeds has repaired what it guards. */
+static void
+mark_consistent(struct guard *g)
+{
+	struct run *r = g->r;
+
+	if (!r->robust || g->lost || g->ending || command_status(g->status) !=
+	    EX_YES)
+		return;
+	for (size_t i = 0; i < r->n; i++) {
+		if ((r->leases[i].notes & LH_NOTE_INCONSISTENT) &&
+		    lh_mark_consistent(r->lh, &r->leases[i]) == 0)
+			message("'%s' is marked consistent", r->name);
+	}
+}
+
 /* Give the lease back, and find out whether it covered the command. */
 static int
 finish_run(struct guard *g)
@@ -374,6 +390,7 @@ finish_run(struct guard *g)
 	int e;
 
 	run_events_close(&g->events);
+	mark_consistent(g);
 	e = run_keys_release(g->r);
 	if (g->lost || g->ending)
 		return g->r->lost_code;

@@ -57,6 +57,8 @@ static const char help[] =
 "      --scope SCOPE    ephemeral (default), local, quorum\n"
 "      --policy POLICY  when KEY is free without us: lease (default), strict,\n"
 "                       live\n"
+"      --robust         if we do not release KEY, warn later holders, until\n"
+"                       a run with --robust exits 0\n"
 "      --on-loss WHAT   kill (default) or warn, when the lease is lost\n"
 "      --on-ask WHAT    say (default) or term, when somebody asks for KEY\n"
 "      --lost-exit-code N\n"
@@ -79,7 +81,7 @@ static const char help[] =
 enum {
 	OPT_TTL = 256, OPT_PRIORITY, OPT_SCOPE, OPT_ON_LOSS, OPT_LOST_CODE,
 	OPT_TABLE, OPT_SYSTEM, OPT_INFO, OPT_POLICY, OPT_ON_ASK, OPT_PERMITS,
-	OPT_VALUE,
+	OPT_VALUE, OPT_ROBUST,
 };
 
 static const struct option options[] = {
@@ -98,6 +100,7 @@ static const struct option options[] = {
 	{ "policy", required_argument, NULL, OPT_POLICY },
 	{ "priority", required_argument, NULL, OPT_PRIORITY },
 	{ "quiet", no_argument, NULL, 'q' },
+	{ "robust", no_argument, NULL, OPT_ROBUST },
 	{ "scope", required_argument, NULL, OPT_SCOPE },
 	{ "shared", no_argument, NULL, 's' },
 	{ "system", no_argument, NULL, OPT_SYSTEM },
@@ -256,6 +259,9 @@ take_option(struct run *r, struct run_args *a, int c, char **argv)
 			return EX_BAD_USAGE;
 		r->priority = (uint32_t)n;
 		return 0;
+	case OPT_ROBUST:
+		r->robust = true;
+		return 0;
 	case OPT_SCOPE:
 		return parse_scope(optarg, &r->scope);
 	case OPT_SYSTEM:
@@ -350,6 +356,10 @@ parse_arguments(struct run *r, struct run_args *a, int argc, char **argv)
 		    "names", r->key);
 	if (e == 0 && r->permits != 0 && r->mode != LH_EXCLUSIVE)
 		e = usage_error("--permits: a permit is not shared");
+	if (e == 0 && r->robust && (r->mode != LH_EXCLUSIVE || r->permits != 0
+	    || r->no_fork))
+		e = usage_error("--robust goes with none of -s, -F and "
+		    "--permits");
 	return e != 0 ? e : take_command(r, a, argc - optind, argv + optind);
 }
 

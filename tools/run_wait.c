@@ -222,6 +222,21 @@ report_refusal(struct run *r, const struct waiter *w)
 	return code == EX_BUSY ? r->busy_code : code;
 }
 
+/* Warns of each key that a robust holder has left without a release. */
+static void
+report_inconsistent(const struct run *r)
+{
+	char name[NAME_MAX_TEXT];
+
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->leases[i].notes & LH_NOTE_INCONSISTENT)
+			message("warning: a holder of '%s' did not release it, "
+			    "and what it guards may be inconsistent",
+			    text_name(name, r->permits > 0 ? r->key :
+			    r->items[i].key));
+	}
+}
+
 static void
 report_grant(struct run *r, int64_t waited_ns)
 {
@@ -275,6 +290,7 @@ run_wait_acquire(struct run *r, int sigfd, int *status)
 	int64_t began = lh_clock_ns(r->lh);
 
 	w.opts.mode = r->mode;
+	w.opts.flags |= r->robust ? LH_ROBUST : 0;
 	w.opts.scope = r->scope;
 	w.opts.priority = r->priority;
 	w.opts.ttl_ms = r->ttl_ms;
@@ -300,5 +316,6 @@ run_wait_acquire(struct run *r, int sigfd, int *status)
 	}
 	if (r->verbose)
 		report_grant(r, lh_clock_ns(r->lh) - began);
+	report_inconsistent(r);
 	return true;
 }

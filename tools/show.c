@@ -397,6 +397,9 @@ show_key_at(int64_t zero_ms, const char *table, const char *key,
 		if (info->elsewhere != NULL)
 			bad |= json_object_set_new(o, "cluster",
 			    json_string(info->elsewhere));
+		if (info->inconsistent)
+			bad |= json_object_set_new(o, "inconsistent",
+			    json_true());
 		if (info->delayed_ns > 0)
 			bad |= show_set_u64(o, "delayed_ms",
 			    (uint64_t)info->delayed_ns / 1000000);

@@ -138,6 +138,9 @@ print_key(const struct lh_key_info *info, void *arg)
 		printf("%-9s%s%s%s\n", "right", show_right(info->cluster),
 		    info->elsewhere != NULL ? "; " : "", info->elsewhere !=
 		    NULL ? info->elsewhere : "");
+	if (info->inconsistent)
+		printf("%-9s%s\n", "note", "a robust holder did not release "
+		    "it, and nobody has marked it consistent");
 	if (info->value_len > 0)
 		printf("%-9s%" PRIu32 " bytes\n", "value", info->value_len);
 	if (info->n_holders == 1)

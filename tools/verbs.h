@@ -67,6 +67,7 @@ int verb_break(int argc, char **argv);
 int verb_sem(int argc, char **argv);
 int verb_log(int argc, char **argv);
 int verb_destroy(int argc, char **argv);
+int verb_mark_consistent(int argc, char **argv);
 int verb_rm(int argc, char **argv);
 int verb_gate(int argc, char **argv);
 int verb_explain(int argc, char **argv);

@@ -6,7 +6,7 @@
 # Otherwise a user would be offered options that do not exist.
 . "$(dirname "$0")/lib.sh"
 table completion
-verbs=$(lh --help | sed -n '/^verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+verbs=$(lh --help | sed -n '/^verbs:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
 
 # offers WORDS... = CANDIDATES...: all of them, in any order
 offers() {

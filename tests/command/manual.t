@@ -8,7 +8,7 @@
 table manual
 pages=$here/../../doc/man
 
-verbs=$(lh --help | sed -n '/^verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+verbs=$(lh --help | sed -n '/^verbs:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
 ok "--help has verbs" test "$(wc -w <<<"$verbs")" -gt 20
 version=$(lh version)
 # The verbs in the synopsis of leasehold(1).

@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `run --robust` and `mark-consistent`: what a killed run leaves is noted, until
+# a command that succeeds, or an operator, has repaired it.
+. "$(dirname "$0")/lib.sh"
+table robust
+
+# leave KEY: a run with --robust holds it and is killed
+leave() {
+	bg "$LEASEHOLD" run --robust --ttl 60s "$1" sleep 150
+	holder=$pid
+	until_true 5000 is_held "$1"
+	kill -KILL "$holder"
+	ended "$holder"
+	until_true 5000 lh run -n "$1" true
+}
+
+run lh run --robust k true
+is "$status/$err" 0/ "a robust run that ends leaves no note"
+run lh mark-consistent k
+is "$status" 1 "  so there is nothing to mark: 1"
+leave k
+run lh status k
+like "$out" "a robust holder did not release it" "killed: status shows the note"
+is "$(lh status --json k | jq .inconsistent)" true "  also in JSON"
+run lh run k true
+is "$status" 0 "the next run goes on"
+like "$err" "what it guards may be inconsistent" "  and is warned"
+run lh run -n -s k true
+isnt "$status" 0 "a reader is refused"
+like "$err" "acquire it exclusively" "  with words"
+run lh run --robust k false
+is "$status" 1 "a robust run that fails"
+like "$err" "may be inconsistent" "  is warned"
+run lh run --robust k true
+is "$status" 0 "one that succeeds"
+like "$err" "'k' is marked consistent" "  has repaired it"
+run lh run k true
+is "$status/$err" 0/ "the next one is not warned"
+
+leave k
+bg "$LEASEHOLD" run --ttl 60s k sleep 150
+holder=$pid
+until_true 5000 is_held k
+run lh mark-consistent k
+is "$status" 75 "held by another: 75"
+kill -TERM "$holder"
+ended "$holder"
+run lh mark-consistent k
+is "$status" 0 "marked by hand: 0"
+like "$out" "'k' is marked consistent" "  it says so"
+run lh mark-consistent k
+is "$status" 1 "once more: 1"
+run lh run k true
+is "$status/$err" 0/ "nobody is warned"
+
+run lh mark-consistent nothing
+is "$status" 1 "no such key: 1"
+run lh mark-consistent
+is "$status" 64 "no key: 64"
+run lh run --robust -s k true
+is "$status" 64 "robust readers: 64"
+run lh run --robust -F --ttl 1s k true
+is "$status" 64 "robust without a wrapper: 64"
+finish
