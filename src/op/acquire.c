@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fast path of acquire: one announcement, one swap, one coarse clock.
+ * The fast path of acquire: one announcement, one swap, one reading of the
+ * coarse clock.
  *
- * The claim is announced with a deadline that counts from the last tick this
- * thread saw; the swap of the lock word makes claim, token and deadline valid
- * at once (crash table A1..A3); then the coarse clock is read, once.  If it
- * still shows that tick, the deadline was computed from a reading no older than
- * the tick, and far more than 50 ms of the lease are left (the ttl is at least
- * 100 ms here): the lease has not expired (G3), whoever stopped us in between.
- * If it shows a later tick, the deadline is moved on, or the grant given back.
+ * 1. The claim is announced with a deadline that counts from the last tick that
+ *    this thread saw.
+ * 2. The swap of the lock word makes claim, token and deadline valid at once
+ *    (crash rows A1 to A3).
+ * 3. The coarse clock is read, once.
  *
- * What stands between the two swaps of an acquire and a release, and how often
- * the code jumps, is most of what the pair costs; see doc/performance.md.
+ * If the clock still shows that tick, the deadline was computed from a reading
+ * no older than the tick.  The TTL is at least 100 ms here, so far more than 50
+ * ms of the lease are left.  So the lease has not expired (guarantee G3),
+ * however long the thread was stopped in between.  If the clock shows a later
+ * tick, the deadline is moved, or the grant given back.
  *
- * What is unusual (contention, an unclean end, a token at its ceiling, an empty
- * claim cache, a forked child, odd options) is left to the slow path untouched.
+ * The code between the two swaps of an acquire and a release, and its jumps,
+ * are most of the cost of the pair; see doc/performance.md.
  *
- * (Above 500 lines: the straight paths are each written out, see above.)
+ * Every unusual case (contention, an unclean end, a token at its ceiling, an
+ * empty claim cache, a forked child, rare options) is left to the slow path,
+ * with nothing changed.
+ *
+ * (Above 500 lines: each of the straight paths is written out, see above.)
  */
 #include <errno.h>
 #include <string.h>
@@ -31,7 +37,7 @@
 #include "shm/wait_queue.h"
 #include "shm/counters.h"
 
-/* Deadlines of another ttl than the last time. */
+/* Prepares the claim cache for another TTL. */
 static __attribute__((noinline, cold)) void
 set_ttl(struct lhi_claim_cache *m, int64_t ttl_ms)
 {
@@ -41,11 +47,9 @@ set_ttl(struct lhi_claim_cache *m, int64_t ttl_ms)
 	lhi_claim_cache_tick(m, &ts, ttl_ms);
 }
 
-/*
- * The clock shows another tick than the one that this grant was announced with:
- * move its deadline on.  A grant that is past its deadline already is given
- * back, and the acquire goes on the slow way.
- */
+/* Completes a grant after the clock has advanced a tick: moves its deadline.  A
+ * grant that is past its deadline is given back, and the acquire takes the slow
+ * path. */
 static __attribute__((noinline, cold)) int
 catch_up_deadline(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
     const struct timespec *ts, struct lhi_acquire_target *want,
@@ -60,7 +64,8 @@ catch_up_deadline(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	later = state_make(ST_HELD, state_seq(st), state_deadline(m->held));
 	held = state_st(st) == ST_HELD &&
 	    lhi_now_ns(&m->lh->v) < l->expires_ns &&
-	    sh64_cas(&c->state, st, later);	/* 7; or judge() won (6) */
+	    sh64_cas(&c->state, st, later);	/* claim #7; else it was expired
+						 * (claim #6) */
 	lhi_point("acquire.caught_up");
 	if (held && lhi_now_ns(&m->lh->v) < l->expires_ns) {
 		sh64_store_rlx(&c->since, m->since);
@@ -76,7 +81,7 @@ catch_up_deadline(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	    word_make(WORD_FREE, CAUSE_RELEASED, l->token)) &&
 	    link_idx(sh64_load_sc(&s->waitq)) != 0)
 		lhi_queue_wake_first(&m->lh->v, s);
-	r->use = CACHED_OUT;	/* taken back when the group runs out */
+	r->use = CACHED_OUT;	/* reclaimed when the group has no free claim */
 	return lhi_acquire_slow(m->lh, want, opts, l);
 }
 
@@ -87,20 +92,21 @@ is_same_tick(const struct lhi_claim_cache *m, const struct timespec *ts)
 	    likely(ts->tv_sec == m->tick_sec);
 }
 
-/* The word was not what it had been: the claim is free again (4). */
+/* The word had changed: makes the claim free again (claim #4). */
 static __attribute__((noinline, cold)) void
 retract_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 {
 	r->id++;
-	r->slot_ref = 0;		/* its limit is out of step */
+	r->slot_ref = 0;		/* its limit does not apply any more */
 	sh64_store(&m->claims[r - m->rec].state, state_make(ST_FREE, r->id, 0));
 	lhi_counters_spent(&m->lh->v);
 }
 
-/* FREE(0, ver) -> X(0, ver + 1), added: ver is on top and wraps by itself */
+/* Added to a word: FREE(0, ver) -> X(0, ver + 1).  ver is in the top bits and
+ * wraps by itself. */
 #define FREE_TO_X (word_make(0, 0, 1) - word_make(WORD_FREE, CAUSE_RELEASED, 0))
 
-/* Granted: what the caller gets, and what the release will need. */
+/* Fills in the granted lease, and what its release will need. */
 static inline __attribute__((always_inline)) void
 fill_lease(struct lhi_claim_cache *m, struct lhi_cached_claim *r, uint64_t id,
     uint64_t token, uint64_t slot_ref, struct lh_lease *l)
@@ -115,10 +121,8 @@ fill_lease(struct lhi_claim_cache *m, struct lhi_cached_claim *r, uint64_t id,
 	l->key = slot_ref;
 }
 
-/*
- * As acquire_usual() below, knowing nothing of the word.  True: granted, *l
- * filled.  False: nothing has changed.
- */
+/* As acquire_usual() below, without knowledge of the word.  Returns true if
+ * granted, with *l filled in; false if nothing has changed. */
 static bool
 take_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
     const struct lhi_ref *ref, struct lh_lease *l, struct timespec *ts)
@@ -141,7 +145,7 @@ take_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	r->slot_ref = ref->slot_ref;
 	r->slot = s;
 	sh64_store(&c->state, state_make(ST_HELD, id,
-	    state_deadline(m->held)));				/* 1 */
+	    state_deadline(m->held)));				/* claim #1 */
 	lhi_point("acquire.announced");
 	if (!sh64_cas(&s->word, w, w + FREE_TO_X + r->held_low)) {
 		retract_claim(m, r);
@@ -156,7 +160,7 @@ take_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	return true;
 }
 
-/* A free claim of m's group, or NULL. */
+/* Returns a free claim of m's group, or NULL. */
 static inline struct lhi_cached_claim *
 pick_claim(struct lhi_claim_cache *m)
 {
@@ -176,10 +180,9 @@ has_plain_opts(const struct lh_acquire_opts *o)
 	    o->max_wait_ms >= 0 && o->deadline_ns >= 0;
 }
 
-/*
- * In scope local only where no token can be but in a range of ours (a reader
- * that is revived may have one from before), and where these are on disk.
- */
+/* True if scope local can be granted at once: every token must be in a range of
+ * this table (a revived reader may have an earlier one), and the ranges must be
+ * on disk. */
 static bool
 is_local_ready(const struct lh *lh, const struct lhi_ref *ref,
     const struct lh_acquire_opts *o)
@@ -189,7 +192,7 @@ is_local_ready(const struct lh *lh, const struct lhi_ref *ref,
 	    memory_order_relaxed);
 }
 
-/* With options, or other claims than the first. */
+/* The fast path with options, or with another claim than the first. */
 static inline __attribute__((always_inline)) enum lhi_how
 acquire_at_once(struct lh *lh, const struct lhi_ref *ref,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
@@ -218,7 +221,7 @@ acquire_at_once(struct lh *lh, const struct lhi_ref *ref,
 	return is_same_tick(m, &ts) ? GRANTED : LATE;
 }
 
-/* Neither at once nor in time: the rest. */
+/* Completes an acquire that the fast path did not complete. */
 static __attribute__((noinline)) int
 acquire_rest(struct lh *lh, enum lhi_how how, struct lhi_acquire_target *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
@@ -246,14 +249,16 @@ lhi_acquire(struct lh *lh, struct lhi_acquire_target *want,
 }
 
 /*
- * The usual case, straight on: no options, claim 0 free (a constant, so that
- * addresses wait for nothing), nobody waits, and the word is the very one that
- * this claim's last release left behind: then this is the same life of the same
- * slot, and its next token is the next number, because an eviction, or anybody
- * else's grant, would have changed ver (and if it was in scope local, so is
- * this one: LH_ALL_LOCAL).  The announcement comes first, while the word is on
- * its way.  (What leaves here otherwise leaves at once: registers that are kept
- * for later are pushed in every call.)
+ * The usual case, on a straight path: no options, claim 0 is free, and nobody
+ * waits.  (The claim is a constant, so that addresses wait for nothing.)  The
+ * word must be the one that this claim's last release wrote.  Then it is the
+ * same life of the same slot, because an eviction or another grant would have
+ * changed ver.  So the next token is the next number.  (If the last grant was
+ * in scope local, so is this one: LH_ALL_LOCAL.)
+ *
+ * The announcement comes first, while the word is being loaded.  Every other
+ * case returns at once, because registers that are kept for later would be
+ * pushed in every call.
  */
 static inline __attribute__((always_inline)) enum lhi_how
 acquire_usual(struct lhi_claim_cache *m, const struct lh *now,
@@ -271,7 +276,7 @@ acquire_usual(struct lhi_claim_cache *m, const struct lh *now,
 	token = r->token + 1;
 	if (unlikely(token >= r->limit))
 		return UNTOUCHED;
-	sh64_store(&m->claims->state, id << SEQ_SHIFT | m->held); /* 1 */
+	sh64_store(&m->claims->state, id << SEQ_SHIFT | m->held); /* claim #1 */
 	lhi_point("acquire.announced");
 	w = sh64_load(&s->word);
 	if (unlikely(w != r->left) ||
@@ -286,7 +291,7 @@ acquire_usual(struct lhi_claim_cache *m, const struct lh *now,
 	return is_same_tick(m, &ts) ? GRANTED : LATE;
 }
 
-/* An opened key that was not granted at once, or only just. */
+/* Completes an acquire of an opened key that the fast path did not complete. */
 static __attribute__((noinline)) int
 key_acquire_rest(struct lh_key *k, enum lhi_how how, const struct lhi_ref *ref,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
@@ -301,12 +306,13 @@ key_acquire_rest(struct lh_key *k, enum lhi_how how, const struct lhi_ref *ref,
 	return error;
 }
 
-/* Exclusively, and with nothing that acquire_usual() would do otherwise? */
+/* True if the options are those of the usual case: exclusive, and nothing that
+ * acquire_usual() would do differently. */
 static inline bool
 has_usual_opts(const struct lhi_claim_cache *m, const struct lh_acquire_opts *o,
     uint64_t slot_ref)
 {
-	/* with few loads, and no jumps where all is as it mostly is */
+	/* with few loads, and without jumps in the usual case */
 	static const uint32_t local[2] = { LH_EXCLUSIVE, LH_LOCAL };
 	uint64_t kind, local_kind;
 
@@ -322,7 +328,8 @@ has_usual_opts(const struct lhi_claim_cache *m, const struct lh_acquire_opts *o,
 	    likely((kind == 0) | (slot_ref == m->local_home));
 }
 
-/* A cluster's key, again, if the right is the one that this tick has seen. */
+/* Acquires a cluster key again, if its right is the one that was read in this
+ * tick. */
 static __attribute__((noinline)) int
 key_acquire_lent(struct lh_key *k, const struct lhi_ref *ref,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
@@ -348,7 +355,7 @@ key_acquire_lent(struct lh_key *k, const struct lhi_ref *ref,
 	return key_acquire_rest(k, UNTOUCHED, ref, opts, lease);
 }
 
-/* acquire_usual() has not been tried. */
+/* Acquires an opened key for which acquire_usual() was not tried. */
 static __attribute__((noinline)) int
 key_acquire_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *lease)
@@ -383,10 +390,9 @@ key_acquire_other(struct lh_key *k, enum lhi_how how,
 	return key_acquire_at_once(k, opts, lease);
 }
 
-/*
- * As a reader beside others, again: the one straight path that there is with
- * options.  The claim is this thread's, and only its own line is written.
- */
+/* Acquires again as a reader beside others: the only straight path with
+ * options.  The claim belongs to this thread, and only the claim's own line is
+ * written. */
 static __attribute__((noinline)) int
 key_acquire_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *l)
@@ -406,7 +412,7 @@ key_acquire_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
 	    lhi_queue_stops(sh64_load_sc(&r->slot->waitq)) ||
 	    !sh64_cas(&m->claims->state, state_make(ST_IDLE, r->id, 0),
 		m->held | (uint64_t)(ST_READ ^ ST_HELD) << ST_SHIFT |
-		    id << SEQ_SHIFT)) /* 13 */
+		    id << SEQ_SHIFT)) /* claim #13 */
 		return key_acquire_at_once(k, opts, l);
 	lhi_point("shared.revived");
 	m->shared++;
@@ -422,7 +428,8 @@ key_acquire_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
 	return is_same_tick(m, &ts) ? 0 : key_acquire_other(k, LATE, opts, l);
 }
 
-/* With options, exclusively: straight on as well, if these are usual ones. */
+/* Acquires with options in exclusive mode, on the straight path if they are
+ * usual ones. */
 static __attribute__((noinline)) int
 key_acquire_opts(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *l, struct lhi_claim_cache *m)
@@ -470,7 +477,7 @@ lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
 	    key_acquire_opts(k, opts, lease, m);
 }
 
-/* By name, whatever it is: looks the key up, or makes it. */
+/* Acquires by name: looks the key up, or makes it. */
 __attribute__((noinline)) int
 lhi_acquire_by_name(struct lh *lh, const char *key,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
@@ -522,10 +529,8 @@ name_acquire_other(struct lh *lh, enum lhi_how how, const char *key,
 	return error != 0 ? error : acquire_rest(lh, how, &want, NULL, lease);
 }
 
-/*
- * By name.  Most often it is the name that this thread used last: then the slot
- * is at hand, and comparing the key is all the lookup there is.
- */
+/* Acquires by name.  Usually it is the name that this thread used last.  Then
+ * the slot is known, and comparing the key is the whole lookup. */
 int
 lh_acquire(struct lh *lh, const char *key, const struct lh_acquire_opts *opts,
     struct lh_lease *lease)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Acquiring.  acquire.c is the fast path, acquire_wait.c everything else. */
+/* Acquiring.  acquire.c is the fast path; acquire_options.c, acquire_wait.c and
+ * acquire_slow.c are the slow path. */
 #ifndef LHI_ACQUIRE_H
 #define LHI_ACQUIRE_H
 
@@ -10,16 +11,16 @@ struct lhi_request;
 #define FAST_TTL_MIN_MS 100	/* shorter ones need the precise clock */
 
 /*
- * What a thread has to do in time even while it waits (a wait that were cut in
- * pieces would lose its place each time).  Called when at_ns has come, by the
- * waiting thread, between two looks; sets the next at_ns.  Not 0: the wait ends
- * with that.
+ * Work that a thread must do in time even while it waits.  (If the wait were
+ * cut into pieces, it would lose its place each time.)  The waiting thread
+ * calls run() when at_ns has come; run() sets the next at_ns.  If it does not
+ * return 0, the wait ends with that result.
  */
 struct lhi_wait_callback {
 	int64_t at_ns;		/* the table's clock */
 	int (*run)(struct lhi_wait_callback *callback);
-	bool told;		/* set: a repeated request was answered with
-				 * the lease that another call was granted */
+	bool told;		/* a repeated request was answered with the
+				 * lease that another call was granted */
 };
 
 struct lhi_acquire_request;
@@ -28,98 +29,98 @@ struct lhi_acquire_target;
 typedef int lhi_acquire_fn(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
-/* What is asked for, checked and in the units of the protocol. */
+/* The request of an acquire: checked, and in the units of the protocol. */
 struct lhi_acquire_request {
 	int64_t ttl_ns;
 	int64_t until_ns;	/* the table's clock; INT64_MAX: no end */
 	bool try_only;
 	bool shared;
 	bool no_create;
-	bool explain;		/* if it fails: inspect/explain.c */
+	bool explain;		/* explain a failure (inspect/explain.c) */
 	bool local;		/* scope */
 	bool quorum;		/* scope */
-	bool shareable;		/* the lease is no thread's in particular */
+	bool shareable;		/* any thread may release the lease */
 	bool robust;		/* shm/consistency.c */
-	bool no_deadlock;		/* not to be told of a deadlock */
+	bool no_deadlock;		/* never fails with -EDEADLK */
 	uint32_t priority;
 	struct lh_cancel *cancel;
 	const struct lh_acquire_more *more;	/* never NULL */
 	struct lhi_wait_callback *callback;	/* or NULL */
-	bool rare; /* something is in it: see op/acquire_options.c */
-	bool aside;		/* something is told beside the claim */
-	bool rights_asked;	/* those to cluster keys, for all of many: an
-				 * acquire that does not find its one fails as
-				 * a callback does (op/cluster_acquire.c) */
-	struct lhi_request *request; /* with an id: its place; or NULL */
-	lhi_acquire_fn *how;	/* not the key of that name, but what this gets:
-				 * live/semaphore.c; or NULL */
-	void *of;		/* ... for `how` */
+	bool rare; /* `more` is set (op/acquire_options.c) */
+	bool aside;		/* info or request id go beside the claim */
+	bool rights_asked;	/* the rights to all cluster keys of an acquire
+				 * of several were requested: an acquire that
+				 * does not find its right fails as a callback
+				 * does (op/cluster_acquire.c) */
+	struct lhi_request *request; /* the place of its request id, or NULL */
+	lhi_acquire_fn *how;	/* acquires instead of lhi_acquire_key()
+				 * (live/semaphore.c); or NULL */
+	void *of;		/* argument of `how` */
 };
 
-/* Options into an ask.  0; -EINVAL, -EOPNOTSUPP with a detail. */
+/* Checks the options and converts them.  Returns 0; -EINVAL or -EOPNOTSUPP with
+ * a detail. */
 int lhi_acquire_request_set(const struct lhi_view *v,
     struct lhi_acquire_request *ask, const struct lh_acquire_opts *opts);
 
-/*
- * What is wanted: a life of a slot, and the name to find another one by when
- * that life has ended (the key was evicted).
- */
+/* The key that is wanted: a life of a slot, and the name by which another slot
+ * is found when that life has ended (the key was evicted). */
 struct lhi_acquire_target {
 	struct lhi_ref ref;
 	const struct lhi_key_name *name;
 };
 
-/* Not an error for callers: the slot is not that key any more. */
+/* Internal: the slot does not belong to that key any more. */
 #define KEY_GONE (-EIDRM)
 
-/* Neither is this: a callback has failed, and the wait with it. */
+/* Internal: a callback has failed and ended the wait. */
 #define CALLBACK_FAILED (-EOWNERDEAD)
 
-/* Try, or wait, on that slot.  Errors as lh_acquire(); KEY_GONE. */
+/* Tries or waits for that slot.  Returns what lh_acquire() returns, or
+ * KEY_GONE. */
 int lhi_acquire_wait(struct lh *lh, const struct lhi_ref *ref,
     const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
-/*
- * The slow path (op/acquire_options.c): checks the options, tries or waits, and
- * looks the key up anew (want->ref changes) as often as it is gone.  Errors as
- * lh_acquire().
- */
+/* The slow path (op/acquire_options.c): checks the options, tries or waits, and
+ * looks the key up again each time it is gone (want->ref changes).  Returns
+ * what lh_acquire() returns. */
 int lhi_acquire_slow(struct lh *lh, struct lhi_acquire_target *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
-/* The same, of options that were checked: also CALLBACK_FAILED. */
+/* The same, with checked options.  May also return CALLBACK_FAILED. */
 int lhi_acquire_checked(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
-/* The key and nothing else: what is rarer in the ask is the caller's to see to.
- * Errors as lhi_acquire_wait(), but for KEY_GONE. */
+/* Acquires the key only; the caller handles the rarer options.  Returns what
+ * lhi_acquire_wait() returns, except KEY_GONE. */
 int lhi_acquire_key(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
-/* Sets the value that was asked for with a lease that was acquired just now.
- * 0; -errno: the lease is released (G8). */
+/* Sets the value that was requested together with a lease that was just
+ * acquired.  Returns 0; or -errno after releasing the lease (guarantee G8). */
 int lhi_acquire_set_value(struct lh *lh,
     const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
-/* What came of an attempt to acquire at once. */
+/* The outcome of an attempt on the fast path. */
 enum lhi_how {
-	UNTOUCHED = 0,		/* nothing has changed: go another way */
+	UNTOUCHED = 0,		/* nothing has changed: take another path */
 	OUTDONE,		/* the same, but the claim is announced */
 	GRANTED,
-	LATE			/* granted, and the clock has moved */
+	LATE			/* granted, but the clock has advanced a tick */
 };
 
-/* At once, in shared mode. */
+/* Acquires on the fast path, in shared mode. */
 enum lhi_how lhi_acquire_shared(struct lhi_claim_cache *m, struct shm_slot *s,
     uint64_t slot_ref, struct lh_lease *lease);
 
-/* lhi_acquire_shared() was LATE: move the deadline on, or give the grant back
- * and go the slow way. */
+/* Completes a LATE grant of lhi_acquire_shared(): moves the deadline, or gives
+ * the grant back and takes the slow path. */
 int lhi_acquire_shared_late(struct lhi_claim_cache *m,
     struct lhi_cached_claim *r, struct lhi_acquire_target *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
-/* All of it: at once if possible, else the slow path.  lease is not NULL. */
+/* Acquires on the fast path if possible, otherwise on the slow one.  lease is
+ * not NULL. */
 int lhi_acquire(struct lh *lh, struct lhi_acquire_target *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
@@ -129,8 +130,8 @@ int lhi_acquire_by_name(struct lh *lh, const char *key,
 
 /* A wait that can be cancelled. */
 struct lhi_canceller {
-	shm_u32 *park;		/* it sleeps on that; NULL: */
-	int fd;			/* it polls that eventfd */
+	shm_u32 *park;		/* it sleeps on this word; NULL: */
+	int fd;			/* it polls this eventfd */
 	struct lhi_canceller *next;
 };
 

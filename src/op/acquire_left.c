@@ -1,35 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits that a signal handler jumps out of: answers "what becomes of a place in
- * a queue whose thread will never come back to it?"
+ * Undoes waits that a signal handler has left with siglongjmp().
+ * acquire_wait.c notes each wait here.
  *
- * To leave an acquire by siglongjmp() is not allowed (lease.h), and cannot be
- * noticed when it happens.  What it leaves: a claim in the queue, the count of
- * threads that wait, on which lh_close() depends, and a thread that cannot be
- * cancelled.  Others pass the place over as one of a stopped waiter (C5), but
- * each new one costs them up to 30 ms, and lh_close() is -EBUSY for ever.
+ * Leaving an acquire in this way is forbidden (lease.h), but cannot be noticed
+ * when it happens.  It leaves a claim in the queue, the count of waiting
+ * threads, on which lh_close() depends, and a thread that cannot be cancelled.
+ * Other processes pass the place over like that of a stopped waiter (repair
+ * C5).  But each new one costs them up to 30 ms, and lh_close() returns -EBUSY
+ * for ever.
  *
- * So a thread that is about to wait notes it in its claim cache (1), before it
- * queues, and takes the note away when it returns (2).  A note that is there
- * when the thread begins another wait or acquires the slow way, closes the
- * table, or exits, is of a wait that it has jumped out of: then its place is
- * taken back.  There is at most one for each thread and attachment.
+ * So a thread notes a wait in its claim cache before it queues, and removes the
+ * note when it returns.  If the note is still there when the thread begins
+ * another wait, acquires on the slow path, closes the table or exits, the
+ * thread has jumped out of that wait.  Then its place is removed from the
+ * queue.  There is at most one note for each thread and attachment.
  *
- *	1 note; then the thread is counted, and says so in the note
- *	... queue, sleep, take or withdraw
- *	2 no note
+ * 1. Write the note; the thread is then counted as waiting, and the note says
+ *    so.
+ * 2. Queue, sleep, take or withdraw.
+ * 3. Remove the note.
  *
- * Only the thread itself reads and writes its note, so nothing is ordered.  A
+ * Only the thread itself reads and writes its note, so no order is needed.  A
  * wait with a cancellation switch is not noted: the switch's list has an entry
- * on the stack that was left, and may itself have been there.  Nor is one that
- * is an upgrade, or has no thread.  These last until the process ends.
+ * on the stack that was left, and may itself have been there.  An upgrade, and
+ * a wait without a thread, are not noted either.  Such waits last until the
+ * process ends.
  *
- * A lease that was granted in the moment of the jump stays held until its
- * deadline; only its place in the queue is taken back.
+ * A lease that was granted at the moment of the jump stays held until its
+ * deadline; only its place in the queue is removed.
  *
- * A crash anywhere leaves what the crash of a waiter leaves, and a stop a place
- * that others pass over (crash row J1): the note is in memory of the process.
- * A forked child has none (WIPEONFORK).
+ * A crash anywhere leaves what the crash of a waiter leaves (crash rows W1 and
+ * following), because the note is in private memory.  A forked child has no
+ * note (the memory is cleared).
  */
 #include <pthread.h>
 #include <string.h>
@@ -57,7 +60,7 @@ take_back(struct lhi_claim_cache *m)
 	    !lhi_mutant_on(jump_left_queued))
 		lhi_attempt_leave_queue(&a);
 	lhi_point("left.unqueued");
-	/* the owner's alone: nobody else changes a waiter's state */
+	/* only the owner changes the state of a waiting claim */
 	if (state_st(st) == ST_WAIT) {
 		sh64_store(&a.c->state, state_make(ST_FREE, state_seq(st), 0));
 		lhi_counters_add(&m->lh->v, STAT_CANCELLED, 1);

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Acquiring the slow way: answers "in which order are the rarer
- * wishes of an acquire (struct lh_acquire_more) seen to?"
+ * The slow path of acquire: applies the rarer options (struct lh_acquire_more),
+ * in a fixed order.
  *
- * What tries and waits (acquire_wait.c), and takes (acquire_slow.c), knows one
- * key and one claim.  Whatever else is wished for is done around that, each by
- * a function that does its part and calls the next one:
+ * acquire_wait.c (tries and waits) and acquire_slow.c (takes) know one key and
+ * one claim.  Everything else is done around them, each by a function that does
+ * its part and calls the next one:
  *
- *	lhi_reentry_acquire()	its holder id, if it has one: op/reentry.c
- *	acquire_by_request()	its request id, if it has one: op/idempotency.c
- *	acquire_with_value()	the key's value, right after the grant
+ *	lhi_reentry_acquire()	the holder id, if there is one: op/reentry.c
+ *	acquire_by_request()	the request id, if there is one:
+ *				op/idempotency.c
+ *	acquire_with_value()	sets the key's value, right after the grant
  *				(op/lease_value.c)
- *	acquire_in_session()	granted, the lease is handed over to a named
- *				session
- *	acquire_anywhere()	a cluster's key: this host's right to it
+ *	acquire_in_session()	hands the granted lease over to a named session
+ *	acquire_anywhere()	a cluster key: this host's right to it
  *				(op/cluster_acquire.c)
- *	lhi_acquire_key()	the key, looked up anew as often as it is gone;
- *				or ask.how, which knows what is wanted instead
+ *	lhi_acquire_key()	the key, looked up again each time it is gone;
+ *				or ask.how, which acquires something else
  *
- * A ticket (live/ticket_options.c) sees to the same in the same order, but in
+ * A ticket (live/ticket_options.c) does the same in the same order, but in
  * steps.
  *
- * A lease of such an acquire is not remembered by its thread (ask.rare): it is
- * released (release_options.c), extended and verified the slow way, so the fast
- * paths know nothing of all this.
+ * The thread does not remember a lease of such an acquire (ask.rare).  So its
+ * release (release_options.c), extension and verification take the slow path,
+ * and the fast paths know nothing of these options.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -39,7 +39,6 @@
 
 #define GONE_MAX 1000u		/* lives of the key that ended, in a row */
 
-/* The key is wanted, whatever it is called in the table by now. */
 int
 lhi_acquire_key(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
@@ -61,7 +60,7 @@ lhi_acquire_key(struct lh *lh, struct lhi_acquire_target *want,
 	    lhi_slot_idx(&lh->v, want->ref.slot));
 }
 
-/* And if it is a cluster's: wherever it is by now. */
+/* Acquires the key, wherever its cluster right is. */
 static int
 acquire_anywhere(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
@@ -91,9 +90,10 @@ lhi_acquire_set_value(struct lh *lh, const struct lhi_acquire_request *ask,
 
 	if (error == 0)
 		return 0;
-	/* what was said of the failure stays said */
+	/* the sentence about the failure must survive the release */
 	(void)snprintf(detail, sizeof(detail), "%s", lh_error_detail());
-	(void)lh_release(lh, lease);			/* G8: not acquired */
+	/* guarantee G8: not acquired */
+	(void)lh_release(lh, lease);
 	return lhi_fail(error, "%s", detail);
 }
 
@@ -111,7 +111,7 @@ acquire_with_value(struct lh *lh, struct lhi_acquire_target *want,
 	return error;
 }
 
-/* What is done once it is known that it has to be done. */
+/* Acquires with a request id, unless the request was answered before. */
 static int
 acquire_by_request(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
@@ -125,7 +125,8 @@ acquire_by_request(struct lh *lh, struct lhi_acquire_target *want,
 	if (error != REQUEST_OURS)
 		return error != 0 ? error :
 		    lhi_idempotency_set_value(lh, ask, &q, lease);
-	/* who has said that he works at it does not leave it so */
+	/* after it has announced that it works on the request, this thread must
+	 * not be cancelled */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ours.request = &q;
 	error = acquire_with_value(lh, want, &ours, lease);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is asked of an acquire: the caller's options, checked. */
+/* Checks the caller's options of an acquire and converts them.
+ * acquire_options.c and src/live call it. */
 #include <errno.h>
 #include <string.h>
 #include "base/error.h"
@@ -10,7 +11,8 @@
 	LH_ROBUST)
 #define HOLDER_MAX 255u
 
-/* The rarer options.  0; -EINVAL, -EOPNOTSUPP with a detail. */
+/* Checks the rarer options.  Returns 0; -EINVAL or -EOPNOTSUPP with a
+ * detail. */
 static int
 check_more(const struct lhi_view *v, const struct lh_acquire_more *m)
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Readers: acquiring in shared mode.  (Releasing: release_shared.c.)
+ * Acquiring in shared mode on the fast path; acquire.c calls it.  (Releasing:
+ * release_shared.c.)
  *
- * There are two fast ways in.  A claim that this thread left idle in the chain
- * of this very key is revived by one swap of its own line; the lock word, which
- * all readers share, is only read.  Otherwise the claim is pushed, as in
+ * There are two fast ways.  A claim that this thread left idle in the chain of
+ * the same key is revived by one swap of the claim's own line; the lock word,
+ * which all readers share, is only read.  Otherwise the claim is pushed, as in
  * exclusive mode: announcement, then one swap of the word.
  *
- * The token is the push's, also for a revived reader: the claim has been in the
- * chain ever since, so no exclusive grant can have come between (shm/readers.c,
+ * A revived reader has the token of its push.  The claim has been in the chain
+ * ever since, so no exclusive grant can have come in between (shm/readers.c,
  * I3).
  *
- * A crash or stop after the announcement leaves a claim that no chain names:
- * normal, and buried with its session; after the swap, a reader, until its
- * deadline or death.
+ * A crash or stop after the announcement leaves a claim that no chain names,
+ * which is normal and is reclaimed with its session.  After the swap it leaves
+ * a reader, until its deadline or death.
  */
 #include "op/acquire.h"
 #include "op/token_ceiling.h"
@@ -39,7 +40,7 @@ fill_lease(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	l->key = r->slot_ref;
 }
 
-/* A claim left idle in the chain of that key: take it up again. */
+/* Revives a claim that was left idle in the chain of that key. */
 static inline __attribute__((always_inline)) bool
 revive_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
     struct lh_lease *l)
@@ -51,8 +52,9 @@ revive_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 		return false;
 	if (unlikely(lhi_reader_revived(c, lid_seq(id)) >= REVIVED_MAX) ||
 	    !sh64_cas(&c->state, state_make(ST_IDLE, r->id, 0),
-	    state_make(ST_READ, id, state_deadline(m->held)))) {	/* 13 */
-		r->use = CACHED_OUT;	/* revoked, or too often */
+	    /* claim #13 */
+	    state_make(ST_READ, id, state_deadline(m->held)))) {
+		r->use = CACHED_OUT;	/* revoked, or revived too often */
 		m->idle &= ~(1u << (r - m->rec));
 		return false;
 	}
@@ -62,7 +64,8 @@ revive_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	return true;
 }
 
-/* Join whoever reads, or take a free key.  False: nothing has changed. */
+/* Joins the readers, or takes a free key.  Returns false if nothing has
+ * changed. */
 static inline __attribute__((always_inline)) bool
 push_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
     struct shm_slot *s, uint64_t slot_ref, struct lh_lease *l)
@@ -87,14 +90,15 @@ push_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	sh64_store_rlx(&c->grant, lhi_reader_grant(word_ver(w) + 1, id));
 	lhi_readers_prepare(c, head);
 	sh64_store(&c->state, state_make(ST_READ, id,
-	    state_deadline(m->held)));				/* 1 */
+	    state_deadline(m->held)));				/* claim #1 */
 	lhi_point("shared.announced");
 	r->id = id;
 	r->slot_ref = 0;
-	/* mode and idx of X(this claim), and one bit more */
+	/* mode and idx of X(this claim), plus one bit */
 	if (unlikely(!sh64_cas(&s->word, w, (word_ver(w) + 1) << VER_SHIFT |
 	    word_make(WORD_S, 0, 0) | r->held_low))) {
-		sh64_store(&c->state, state_make(ST_FREE, id, 0));	/* 4 */
+		/* claim #4 */
+		sh64_store(&c->state, state_make(ST_FREE, id, 0));
 		lhi_counters_spent(&m->lh->v);
 		return false;
 	}
@@ -106,7 +110,7 @@ push_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	return true;
 }
 
-/* One of the claims that were left idle, if it is in that key's chain. */
+/* Revives one of the thread's idle claims, if it is in that key's chain. */
 static __attribute__((noinline)) bool
 revive_idle_claim(struct lhi_claim_cache *m, uint64_t slot_ref,
     struct lh_lease *l)
@@ -152,7 +156,7 @@ granted:
 	    likely(ts.tv_sec == m->tick_sec) ? GRANTED : LATE;
 }
 
-/* The clock shows a later tick than the deadline was counted from. */
+/* The clock has advanced a tick since the deadline was computed. */
 int
 lhi_acquire_shared_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
     struct lhi_acquire_target *want, const struct lh_acquire_opts *opts,
@@ -170,7 +174,8 @@ lhi_acquire_shared_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	later = state_make(ST_READ, state_seq(st), state_deadline(m->held));
 	held = state_st(st) == ST_READ &&
 	    lhi_now_ns(&m->lh->v) < l->expires_ns &&
-	    sh64_cas(&c->state, st, later);	/* 7; or it was expired (6) */
+	    sh64_cas(&c->state, st, later);	/* claim #7; else it was expired
+						 * (claim #6) */
 	lhi_point("shared.caught_up");
 	if (held && lhi_now_ns(&m->lh->v) < l->expires_ns) {
 		sh64_store_rlx(&c->since, m->since);
@@ -181,7 +186,7 @@ lhi_acquire_shared_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	}
 	lhi_counters_spent(&m->lh->v);
 	m->shared--;
-	do	/* in motion, too, to and fro: by who found it by status */
+	do	/* also while another thread converts the lease to and fro */
 		st = lhi_mutant_on(late_reader_once) ? held ? later : st :
 		    sh64_load(&c->state);
 	while (state_held(st) && !sh64_cas(&c->state, st,
@@ -192,6 +197,6 @@ lhi_acquire_shared_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 		return lhi_damaged_restless(&m->lh->v, "the state of a claim",
 		    ci);
 	(void)lhi_readers_leave(&m->lh->v, r->slot, ci, state_seq(st), false);
-	r->use = CACHED_OUT;	/* taken back when the group runs out */
+	r->use = CACHED_OUT;	/* reclaimed when the group has no free claim */
 	return lhi_acquire_slow(m->lh, want, opts, l);
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Granting oneself a lock, the slow way, in either mode: announce, swap the
- * word, look at the clock.
+ * Takes a lock on the slow path, in either mode: announce, swap the word, read
+ * the clock.  acquire_wait.c and live/ticket_api.c call it.
  *
- * G3: the precise clock is read after the swap; a grant that came too late is
- * given back, and the attempt goes on.  A reader's is then ended like any
- * other, and taken out of the chain before its claim is used again.
+ * Guarantee G3: the precise clock is read after the swap.  A grant that came
+ * too late is given back, and the attempt continues.  A late reader's claim is
+ * ended like any other, and removed from the chain before it is used again.
  *
  * A crash or stop
- *	WAIT -> HELD (#3), word not swapped	like a linked waiter: a word
- *				that does not name it is not its own
+ *
+ *	WAIT -> HELD (claim #3), word not swapped	as a linked waiter: it
+ *				does not own a word that does not name it
  *	word swapped		it holds the key, until its deadline or death,
- *				and is unlinked by the next who looks
+ *				and the next process that looks unlinks it
  */
 #include <errno.h>
 #include <string.h>
@@ -74,14 +75,15 @@ lhi_attempt_withdraw(struct lhi_attempt *a, int error)
 	st = sh64_load(&a->c->state);
 	if (state_st(st) != ST_FREE)
 		sh64_store(&a->c->state, state_make(ST_FREE, state_seq(st), 0));
-	bit = a->t.ci - a->m->base;	/* it may use another group by now */
+	bit = a->t.ci - a->m->base;	/* the cache may use another group
+					 * now */
 	if (bit < SHM_GROUP)
 		lhi_claim_cache_put(a->m, (int)bit);
 	lhi_busy_detail_count(view(a), a->t.s, a->t.ci, a->ask->shared, error);
 }
 
-/* What is said about a lease from `ns` on.  (One that any thread may release is
- * no thread's: see op/deadlock.c.) */
+/* Returns `since` for a lease that starts at `ns`.  A lease that any thread may
+ * release names no thread (op/deadlock.c). */
 static uint64_t
 since_of_lease(struct lhi_attempt *a, int64_t ns)
 {
@@ -110,19 +112,21 @@ lhi_attempt_session(const struct lhi_attempt *a)
 	return s == NULL ? 0 : s->sid;
 }
 
-/* The claim's new announcement failed: what it was before, with its new seq. */
+/* Restores the claim's state before its failed announcement, with the new
+ * seq. */
 static void
 retract_claim(struct lhi_attempt *a)
 {
 	uint64_t st = sh64_load(&a->c->state);
 
-	if (a->t.queued) {	/* it waits since then, still */
+	if (a->t.queued) {	/* it still waits, since then */
 		sh64_store_rlx(&a->c->since, lhi_since(view(a), a->queued_ns,
 		    a->m->tid));
 		sh64_store_rlx(&a->c->grant, lhi_attempt_session(a));
 	}
 	sh64_store(&a->c->state, state_make(a->t.queued ? ST_WAIT : ST_FREE,
-	    state_seq(st), 0));				/* 4: HELD -> WAIT */
+	    /* claim #4: HELD -> WAIT */
+	    state_seq(st), 0));
 	lhi_counters_spent(view(a));
 }
 
@@ -135,18 +139,16 @@ lhi_attempt_leave_queue(struct lhi_attempt *a)
 	a->t.queued = false;
 	if (lhi_mutant_on(leaver_silent))
 		return;
-	/* C4: whoever goes wakes who is first now, and who takes over its
-	 * process's watch; pairs with sleep_parked(): park, then look at the
-	 * queue */
+	/* repair C4: a leaver wakes the new first waiter, and the waiter that
+	 * takes over its process's watch; pairs with sleep_parked(): park, then
+	 * look at the queue */
 	lhi_queue_wake_first(view(a), a->t.s);
 	lhi_admission_hand_over(&a->t);
 }
 
-/*
- * The grant's deadline has passed before it could be reported: undo it.
- * Another thread may have found the lease meanwhile, and converted it: what the
- * word is by now says how it is undone, until it does not name the claim.
- */
+/* Undoes a grant whose deadline passed before it could be reported.  Another
+ * thread may have found the lease and converted it, so the present word decides
+ * how it is undone, until the word does not name the claim any more. */
 static int
 undo_late_grant(struct lhi_attempt *a, uint32_t cause)
 {
@@ -155,7 +157,7 @@ undo_late_grant(struct lhi_attempt *a, uint32_t cause)
 	uint64_t st, w;
 	int error = 0;
 
-	do	/* also if it was extended, just now */
+	do	/* also if it was just extended */
 		st = sh64_load(&a->c->state);
 	while (state_held(st) && !sh64_cas(&a->c->state, st,
 	    state_make(ST_EXPIRED, state_seq(st), state_deadline(st))) &&
@@ -170,7 +172,8 @@ undo_late_grant(struct lhi_attempt *a, uint32_t cause)
 		    sh64_cas(&s->word, w, lhi_free_word(s, cause,
 		    word_ver(w))))
 			lhi_queue_wake_first(view(a), s);
-		/* also if it was X: made S just now, others may have joined */
+		/* also if it was X: it may have become S, and others may have
+		 * joined */
 		if (!lhi_mutant_on(late_as_granted) &&
 		    (word_mode(w) != WORD_X || !lhi_mutant_on(late_one_try)))
 			error = lhi_readers_remove(view(a), s, a->t.ci);
@@ -206,7 +209,7 @@ log_grant(struct lhi_attempt *a, bool queued, int64_t now_ns, uint64_t token,
 		    a->t.s, a->t.ci, token, cause);
 }
 
-/* This thread will release it, most often: then fast. */
+/* Remembers the claim for a fast release: usually this thread releases it. */
 static void
 cache_claim(struct lhi_attempt *a, uint64_t token)
 {
@@ -307,7 +310,8 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		    word_mode(w) == WORD_S ? word_idx(w) : 0);
 	}
 	lhi_attempt_announce(a, a->ask->shared ? ST_READ : ST_HELD,
-	    deadline);						/* 1, 3 */
+	    /* claim #1, #3 */
+	    deadline);
 	/* now: once it is granted, who finds it may put it in motion */
 	id = lhi_claim_cache_id(view(a), a->t.ci);
 	lhi_point("acquire.announced");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A holder on another processor may be about to release: look at the word for a
- * moment before anything is announced or slept for.  Where that never comes
- * true (one processor, long holds) it is tried now and then only: the
- * attachment keeps the score, as a hint.
+ * Spins for a moment before a claim is announced or a thread sleeps, because a
+ * holder on another processor may be about to release.  Where that never
+ * succeeds (one processor, long holds) it is tried only now and then.  The
+ * attachment counts failures in a row, as a hint.
  */
 #include <stdatomic.h>
 #include <unistd.h>
@@ -11,7 +11,8 @@
 #include "prim/pause.h"
 
 #define SPINS 40
-#define VAIN_MAX 16		/* spins in vain before most are left out */
+#define VAIN_MAX 16		/* failures in a row before most spins are
+				 * skipped */
 #define VAIN_RETRY 64
 
 void

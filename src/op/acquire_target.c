@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a caller's key to a slot: see acquire_target.h. */
+/* Finds the slot of a caller's key: see acquire_target.h. */
 #include <errno.h>
 #include <pthread.h>
 #include "base/error.h"
@@ -28,8 +28,8 @@ lhi_key_name_resolve(struct lh *lh, const struct lhi_key_name *n,
 	m = lhi_claim_cache_get(lh);
 	if (m == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
-	/* growing opens and allocates: a thread cancelled in there would leave
-	 * its claim in the middle of making a key */
+	/* growing the table opens and allocates; a thread cancelled there would
+	 * leave its claim in the middle of making a key */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	bit = lhi_claim_cache_take(m);
 	if (bit < 0) {
@@ -48,8 +48,8 @@ lhi_key_name_keep(struct lh *lh, const struct lhi_key_name *n)
 	struct lhi_ref ref = { 0 };
 	int error;
 
-	/* between the two it may have gone, to make room; so often it was not
-	 * that */
+	/* the key may be evicted between the two calls; many times in a row,
+	 * something is damaged */
 	for (int i = 0; i < KEEP_TRIES; i++) {
 		error = lhi_key_name_resolve(lh, n, 0, &ref);
 		lhi_point("name.resolved");

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* From a caller's key to a slot, making it if need be. */
+/* Finds the slot of a caller's key, and makes it if necessary. */
 #ifndef LHI_ACQUIRE_TARGET_H
 #define LHI_ACQUIRE_TARGET_H
 
 #include "proc/attachment.h"
 
-/* Handle, key and flags in order?  0 and *n; -EINVAL, -ENAMETOOLONG, -EPERM. */
+/* Checks handle, key and flags.  Returns 0 and sets *n; or -EINVAL,
+ * -ENAMETOOLONG or -EPERM. */
 int lhi_key_name_check(struct lh *lh, const char *key, uint32_t flags,
     struct lhi_key_name *n);
 
-/* Find the key, making it unless LH_NO_CREATE.  Errors as lh_key_open(). */
+/* Finds the key, and makes it unless LH_NO_CREATE.  Returns what lh_key_open()
+ * returns. */
 int lhi_key_name_resolve(struct lh *lh, const struct lhi_key_name *n,
     uint32_t flags, struct lhi_ref *ref);
 
-/* The same, and the key is never evicted to make room. */
+/* The same, and marks the key so that it is never evicted. */
 int lhi_key_name_keep(struct lh *lh, const struct lhi_key_name *n);
 
 #endif

@@ -1,38 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Acquiring when it is not simple: trying, queueing and sleeping.
+ * The slow path of acquire: trying, queueing and sleeping.  acquire_options.c
+ * and live/ticket_api.c call it.
  *
- * Nobody is ever handed a lock.  Whoever wants it looks at the word, frees it
- * if its holder is gone (shm/lock_word.c), sees whether it is its turn
- * (op/admission.c) and swaps the word itself (op/acquire_slow.c), like the fast
- * path; a release or an expiry only makes the word FREE and wakes the first
- * waiter.  So there is nothing to take back from a waiter that died, stopped or
- * gave up.
+ * A lock is never handed to a waiter.  A process that wants it reads the word,
+ * frees it if its holder is gone (shm/lock_word.c), checks that it is its turn
+ * (op/admission.c), and swaps the word itself (op/acquire_slow.c), like the
+ * fast path.  A release or an expiry only makes the word FREE and wakes the
+ * first waiter.  So nothing has to be undone when a waiter dies, stops or gives
+ * up.
  *
- * A wait:	announce WAIT, with ticket and priority; link into the queue;
- *		then again and again: look, and sleep on claim.park.
- * Sleep:	park = ASLEEP, then look once more, then the futex.  Pairs with
- *		release: word = FREE, then look at queue and park (Dekker: both
- *		sides read-modify-write first, then load, all sequentially
- *		consistent).  A waker may die between its two steps, so every
- *		sleep is bounded (C4): the first waiter of each session on a key
- *		looks again after 20 ms (40 ms far back in a long queue), or
- *		when the holder's deadline has come; the others, who are woken
- *		by whoever of their own process leaves before them, after 0.25
- *		to 1 s.  No sleep is longer because some daemon lives.
- * Bounded:	the first waiter says that it starves when it has been first for
- *		1 ms.  One that was woken and lost against a newcomer sleeps
- *		quietly until then, so that it is not woken at every release.
+ *	A wait		announces WAIT, with ticket and priority; links into the
+ *			queue; then looks, and sleeps on claim.park, repeatedly
+ *	Sleep		park = ASLEEP, then one more look, then the futex.
+ *			Pairs with release: word = FREE, then look at queue and
+ *			park (Dekker: both sides read-modify-write first and
+ *			then load, all sequentially consistent).  A waker may
+ *			die between its two steps, so every sleep is bounded
+ *			(repair C4)
+ *	Bounds		The first waiter of each session on a key looks again
+ *			after 20 ms (40 ms far back in a long queue), or at the
+ *			holder's deadline.  The others look after 0.25 to 1 s; a
+ *			waiter of their own process that leaves before them
+ *			wakes them.  No sleep is longer because a daemon lives
+ *	Starving	The first waiter says that it starves when it has been
+ *			first for 1 ms.  If it was woken and lost against a
+ *			newcomer, it sleeps quietly until then, so that not
+ *			every release wakes it
  *
  * A crash or stop of a waiter
- *	before it is linked	nothing but a claim that its session's burial
- *				frees
+ *
+ *	before it is linked	leaves only a claim, which is freed with its
+ *				session
  *	linked			dead: removed on proof; stopped: suspect
  *
- * Readers are granted while the word is FREE or S and no writer is before them;
- * each that enters wakes those behind it, so that all in a row enter together.
- * A writer waits until the readers' chain has emptied; the first live reader is
- * to it what the holder is.
+ * Readers are granted while the word is FREE or S and no writer is ahead.  Each
+ * that enters wakes those behind it, so that all readers in a row enter
+ * together.  A writer waits until the chain of readers is empty; the first live
+ * reader is to it what the holder is.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -55,21 +60,22 @@
 #define FAR_AHEAD 64
 #define IDLE_NS (3 * NS_PER_MS)		/* while a free lock is not taken */
 #define STARVE_NS (1 * NS_PER_MS)
-#define TAKES 100		/* attempts before looking at the time */
+#define TAKES 100		/* attempts before the clock is read */
 
 static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
 static int64_t now_ns(struct lhi_attempt *a) { return lhi_now_ns(view(a)); }
 
-/* True if the word would allow the grant, were it its turn. */
+/* True if the word allows the grant, whoever's turn it is. */
 static bool
 can_be_granted(const struct lhi_attempt *a, uint64_t w)
 {
-	return word_mode(w) == WORD_FREE ?	/* unless it is kept back */
+	return word_mode(w) == WORD_FREE ?	/* unless it is delayed */
 	    lhi_named_delayed(&a->lh->v, a->t.s, w) == 0 :
 	    a->ask->shared && !a->reader_deferred && word_mode(w) == WORD_S;
 }
 
-/* Somebody else's turn, and the word allows it: see that it comes. */
+/* Makes sure that the waiter whose turn it is takes the lock, which the word
+ * allows. */
 static bool
 prod_first(struct lhi_attempt *a, uint64_t w, int64_t now_ns)
 {
@@ -78,17 +84,15 @@ prod_first(struct lhi_attempt *a, uint64_t w, int64_t now_ns)
 		   : lhi_admission_prod_barrier(&a->t, w, now_ns);
 }
 
-/* Which range of tokens is the key in, that has that word? */
+/* Returns the range of tokens of the key's word w. */
 static uint64_t
 range_of_word(const struct lhi_attempt *a, uint64_t w)
 {
 	return lhi_lock_token(a->t.s, w) >> lhi_range_bits;
 }
 
-/*
- * Its token cannot be had while others read (op/token_ceiling.c): from now on
- * it stands in the queue as a writer, so that they come to an end.
- */
+/* Makes a reader wait as a writer, because its token cannot be chosen while
+ * others read (op/token_ceiling.c).  So the present readers come to an end. */
 static void
 wait_as_writer(struct lhi_attempt *a, uint64_t w)
 {
@@ -100,10 +104,9 @@ wait_as_writer(struct lhi_attempt *a, uint64_t w)
 	lhi_point("wait.barred");
 }
 
-/*
- * Others have come to read in another range, perhaps in the latest: one who was
- * barred may join them, and those behind it, too.
- */
+/* Makes such a reader wait as a reader again, because the present readers are
+ * in another range, perhaps the latest.  It may join them, and so may those
+ * behind it. */
 static void
 wait_as_reader(struct lhi_attempt *a, uint64_t w)
 {
@@ -117,9 +120,8 @@ wait_as_reader(struct lhi_attempt *a, uint64_t w)
 		(void)sh32_fetch_or(&a->c->wflags, WAITER_SHARED);
 }
 
-/*
- * One look: 0 granted; WAITING, with the word in *w; -errno; KEY_GONE.
- */
+/* Looks once, and takes the lock if it can.  Returns 0 if granted; WAITING,
+ * with the word in *w; -errno; KEY_GONE. */
 static int
 look_and_take(struct lhi_attempt *a, bool probe, uint64_t *w)
 {
@@ -161,7 +163,7 @@ look_and_take(struct lhi_attempt *a, bool probe, uint64_t *w)
 			a->lost = true;
 			if (tries < TAKES)
 				continue;
-			return WAITING;	/* time and switch want looking at */
+			return WAITING;	/* check the clock and the switch */
 		}
 		if (!probe) {
 			if (word_mode(*w) == WORD_FREE)
@@ -182,7 +184,8 @@ try_once(struct lhi_attempt *a)
 	uint64_t w;
 	int error = look_and_take(a, false, &w);
 
-	/* C16: "busy" is said of a holder that lives (the kernel was asked) */
+	/* repair C16: "busy" is reported only of a holder that lives (the
+	 * kernel was asked) */
 	if (error == WAITING && !lhi_mutant_on(never_probes))
 		error = look_and_take(a, true, &w);
 	return error != WAITING ? error :
@@ -204,7 +207,8 @@ enqueue_claim(struct lhi_attempt *a)
 	sh64_store_rlx(&c->grant, lhi_attempt_session(a));
 	a->queued_ns = now_ns(a);
 	sh64_store_rlx(&c->since, lhi_since(view(a), a->queued_ns, a->m->tid));
-	lhi_attempt_announce(a, ST_WAIT, 0);				/* 2 */
+	/* claim #2 */
+	lhi_attempt_announce(a, ST_WAIT, 0);
 	lhi_point("wait.announced");
 	lhi_counters_spent(view(a));
 	lhi_counters_add(view(a), STAT_WAITS, 1);
@@ -212,13 +216,13 @@ enqueue_claim(struct lhi_attempt *a)
 	    a->t.ci, 0, 0);
 	lhi_deadlock_begin(&a->dead, a->queued_ns,
 	    atomic_load_explicit(&a->lh->waiting, memory_order_relaxed));
-	if (a->threadless)	/* what nobody waits in is in no circle */
+	if (a->threadless)	/* a wait without a thread is in no deadlock */
 		a->dead.next_ns = INT64_MAX;
 	a->t.queued = true;
 	return lhi_queue_insert(view(a), a->t.s, a->t.ci);
 }
 
-/* Until when may we sleep, the word being w, and how deep? */
+/* Returns until when to sleep while the word is w, and sets how deep. */
 static int64_t
 choose_wake_time(struct lhi_attempt *a, uint64_t w, int64_t now,
     uint32_t *depth)
@@ -263,7 +267,8 @@ choose_wake_time(struct lhi_attempt *a, uint64_t w, int64_t now,
 	return until;
 }
 
-/* `until` as futexes count.  If we are stopped in here: too early. */
+/* Returns `until` in the futexes' clock.  If the thread is stopped in here, the
+ * result is too early. */
 static int64_t
 to_futex_clock(struct lhi_attempt *a, int64_t until)
 {
@@ -275,10 +280,8 @@ to_futex_clock(struct lhi_attempt *a, int64_t until)
 	return mono + (until - now_ns(a));
 }
 
-/*
- * About to sleep, as deep as *depth: until a->wake_ns.  False: something has
- * happened, look again at once.
- */
+/* Prepares to sleep, as deep as *depth, until a->wake_ns.  Returns false if
+ * something has happened: look again at once. */
 static bool
 park_claim(struct lhi_attempt *a, uint32_t *depth)
 {
@@ -327,7 +330,7 @@ lhi_attempt_unpark(struct lhi_attempt *a)
 		(void)sh32_fetch_and(&a->c->wflags, ~WAITER_SUSPECT);
 }
 
-/* Sleep until kicked, or until there may be something to do. */
+/* Sleeps until it is woken, or until there may be something to do. */
 static void
 sleep_parked(struct lhi_attempt *a)
 {
@@ -339,10 +342,9 @@ sleep_parked(struct lhi_attempt *a)
 	lhi_attempt_unpark(a);
 }
 
-/*
- * Is it time to ask whether holder and first waiter live?  After a sleep that
- * nobody ended, and by the clock: signals and kicks may end every sleep early.
- */
+/* True if it is time to probe the holder and the first waiter: after a sleep
+ * that nobody ended, and by the clock, because signals and wake-ups may end
+ * every sleep early. */
 static bool
 is_probe_due(struct lhi_attempt *a, uint64_t w)
 {
@@ -355,7 +357,7 @@ is_probe_due(struct lhi_attempt *a, uint64_t w)
 	return true;
 }
 
-/* What else is due. */
+/* Runs the callback if it is due. */
 static int
 run_callback(struct lhi_attempt *a)
 {
@@ -397,7 +399,7 @@ lhi_attempt_round(struct lhi_attempt *a)
 			continue;
 		}
 		if (a->starving && !a->spun && a->t.first == a->t.ci) {
-			/* nobody overtakes any more: it may be free at once */
+			/* nobody overtakes any more: it may be free soon */
 			lhi_attempt_spin(a, a->w);
 			a->spun = true;
 			continue;
@@ -466,8 +468,8 @@ lhi_acquire_wait(struct lh *lh, const struct lhi_ref *ref,
 	    lhi_attempt_begin(&a, lh, lhi_claim_cache_get(lh), ref, ask, lease);
 	if (error != 0)
 		return error;
-	/* what is queued and counted must be taken back: no way out through
-	 * the cancellation points below */
+	/* what is queued and counted must be undone: the cancellation points
+	 * below must not end the thread */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (!ask->try_only)
 		lhi_attempt_note_wait(&a, cancel);

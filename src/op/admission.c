@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Turns: answers "may I take the free lock, and if not, is whoever may really
- * coming?"
+ * Turns.  It answers the question: may this attempt take the free lock, and if
+ * not, does the waiter whose turn it is really come?
  *
  * Order is policy, not safety.  The first eligible waiter is the first in the
- * queue that is neither gone nor suspect; for a reader, readers before it are
- * not in the way either, so that all in a row enter together.  A newcomer may
- * go before the first if it has the higher priority, or if the table's order
- * lets it overtake: always (barge), or until the first waiter says that it
- * starves (bounded); a reader never overtakes a writer unless the order is
- * barge (G7).  A reader that waits to upgrade counts as a writer before all
- * others, whatever their priority.
+ * queue that is neither gone nor suspect.  For a reader, readers ahead do not
+ * block, so all readers in a row enter together.  A newcomer may overtake the
+ * first waiter if it has the higher priority, or if the table's order allows
+ * that: always (barge), or until the first waiter starves (bounded).  A reader
+ * never overtakes a writer unless the order is barge (guarantee G7).  A reader
+ * that waits to upgrade counts as a writer ahead of all others, whatever their
+ * priority.
  *
- * A first waiter that does not take a free lock is woken again; a dead one is
- * removed by proof; a stopped one is made suspect as soon as its thread is seen
- * to be stopped; one that cannot be seen (another pid namespace) after two
- * looks 3 ms apart; and one that is seen running after 30 ms, in case what is
- * seen is not it.  Suspicion passes over it, no more: it clears the bit when it
- * runs (C5), and is in its old place again.
+ * If the first waiter does not take a free lock, it is woken again.  What
+ * happens then depends on its thread:
+ *
+ *	dead		removed, on proof
+ *	stopped		made suspect at once
+ *	not visible	(another pid namespace) made suspect after two looks 3
+ *			ms apart
+ *	running		made suspect after 30 ms, in case /proc shows another
+ *			thread
+ *
+ * A suspect is only passed over.  It clears the bit when it runs (repair C5),
+ * and has its old place again.
  */
 #include <errno.h>
 #include <leasehold/table.h>
@@ -63,10 +69,8 @@ lhi_admission_can_take(struct lhi_admission *t, bool probe)
 	}
 }
 
-/*
- * Is the thread behind a claim stopped?  1, 0, or -1: cannot be seen.  What is
- * read here decides only about order, so that a recycled pid does no harm.
- */
+/* Returns 1 if the thread of a claim is stopped, 0 if not, -1 if it is not
+ * visible.  This decides only about order, so a reused pid does no harm. */
 static int
 is_thread_stopped(struct lhi_view *v, uint32_t ci)
 {
@@ -75,13 +79,13 @@ is_thread_stopped(struct lhi_view *v, uint32_t ci)
 	struct lhi_procstat ps;
 
 	if (tid == 0)
-		tid = pid;	/* it has none: WAITER_BELL */
+		tid = pid;	/* it has no thread: WAITER_BELL */
 	if (pid == 0 || !lhi_procstat_read(pid, tid, &ps))
 		return -1;
 	return ps.state == 'T' || ps.state == 't';
 }
 
-/* Mutants: a first waiter that stays is never passed over. */
+/* Mutants only: a first waiter that stays is never passed over. */
 static bool
 suspects_nobody(void)
 {
@@ -97,8 +101,8 @@ lhi_admission_prod_or_suspect(struct lhi_admission *t, uint64_t w, int64_t
 	int stopped;
 	uint32_t idle;
 
-	/* who is the first to all: readers and writers must not keep their
-	 * notes of different ones in the one place there is */
+	/* find the first for readers and writers alike: they must not keep
+	 * notes of different waiters in the one place for it */
 	if (t->reader && !lhi_mutant_on(first_to_readers) &&
 	    lhi_queue_first(t->v, t->s, t->queued ? t->ci : 0,
 	    false, false, &t->first) != 0)
@@ -119,10 +123,8 @@ lhi_admission_prod_or_suspect(struct lhi_admission *t, uint64_t w, int64_t
 	return false;
 }
 
-/*
- * That the writer does not take the lock is no sign: it waits for the readers.
- * One that runs answers a wake-up by going to sleep again.
- */
+/* A writer that does not take the lock is not suspicious: it waits for the
+ * readers.  A writer that runs answers a wake-up by sleeping again. */
 bool
 lhi_admission_prod_barrier(struct lhi_admission *t, uint64_t w, int64_t now_ns)
 {
@@ -170,7 +172,8 @@ lhi_admission_read_place(struct lhi_admission *t, struct lhi_queue_place *place)
 
 	*place = (struct lhi_queue_place){ .first_of_session = true };
 	if (lhi_queue_walk(t->v, t->s, count_ahead, &p) != 0)
-		place->first_of_session = true;	/* moving: be watchful */
+		place->first_of_session = true;	/* the queue is changing: keep
+						 * watch */
 }
 
 static bool

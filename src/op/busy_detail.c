@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What stands in the way: see busy_detail.h.  Only copies facts; the sentence
- * is made when somebody asks for it (base/error.h).
- */
+/* Collects the facts about a busy key: see busy_detail.h.  It only copies
+ * facts; the sentence is made when the caller asks for it (base/error.h). */
 #include <errno.h>
 #include <string.h>
 #include "base/clock.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands in the way of an acquire, for lh_error_detail(). */
+/* Collects who holds a busy key, for lh_error_detail().  The slow paths of
+ * acquire call it. */
 #ifndef LHI_BUSY_DETAIL_H
 #define LHI_BUSY_DETAIL_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Cancelling: a switch in the caller's memory, and the list of the waits that
- * were given it.  The list is guarded by a process-private mutex; a waiter is
- * on it only while it waits, so that a switch may be thrown at any time.
+ * use it.  A private mutex protects the list.  A waiter is in it only while it
+ * waits, so a switch may be set at any time.
  *
- *	opaque[0]	1: thrown
+ *	opaque[0]	1: set
  *	opaque[1]	first lhi_canceller
- *	opaque[2]	of which process those are: how often forked (a child
- *			has none of its parent's waits, and other stacks where
- *			they were)
+ *	opaque[2]	number of forks of the process that owns the list (a
+ *			child has none of its parent's waits, and other stacks
+ *			in their place)
  */
 #include <errno.h>
 #include <unistd.h>
@@ -22,7 +22,8 @@ lhi_cancel_is_set(const struct lh_cancel *c)
 	return c != NULL && __atomic_load_n(&c->opaque[0], __ATOMIC_SEQ_CST);
 }
 
-/* Under lhi_cancel_lock(): the list is this process's. */
+/* Empties the list if it belongs to the parent process.  Under
+ * lhi_cancel_lock(). */
 static void
 reset_list_after_fork(struct lh_cancel *c)
 {
@@ -78,7 +79,7 @@ lhi_cancel_leave(struct lh_cancel *c, struct lhi_canceller *me)
 	lhi_cancel_unlock();
 }
 
-/* (It has been rung already if that fails.) */
+/* If the write fails, the eventfd is set already. */
 static void
 ring_eventfd(int fd)
 {
@@ -89,7 +90,7 @@ ring_eventfd(int fd)
 	errno = saved;
 }
 
-/* (On a claim that is held by now its park may say something else.) */
+/* If the claim is held by now, its park may have another value. */
 static void
 wake_waiter(shm_u32 *park)
 {
@@ -102,7 +103,7 @@ wake_waiter(shm_u32 *park)
 			return;
 	} while (!sh32_cas(park, was, PARK_AWAKE) &&
 	    LHI_WITHIN(n, LHI_SWAPS_MAX));
-	/* (also of a word that kept changing: the waiter looks anyway) */
+	/* also if the word kept changing: the waiter looks anyway */
 	lhi_futex_wake(park);
 }
 

@@ -95,7 +95,7 @@ swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
 	struct lhi_view *v = &h->lh->v;
 	uint64_t to = converted_state(st);
 
-	if (!sh64_cas(&h->claim->state, st, to))		/* 17 */
+	if (!sh64_cas(&h->claim->state, st, to))		/* claim #17 */
 		return MOVED;
 	lhi_point("convert.announced");
 	if (mode == WORD_S && !lhi_mutant_on(grant_untold))

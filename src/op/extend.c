@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extend: answers "is the lease held until later, or was it too late for that?"
+ * Extends a lease, unless that is too late.  lh_extend() and src/live call it.
  *
- * The claim's state is swapped, exactly, in the use that the lease is of (C1);
- * an expirer swaps the same word, so one of the two loses.
+ * The claim's state is swapped exactly, in the use that belongs to the lease
+ * (repair C1).  A process that expires the lease swaps the same word, so one of
+ * the two loses.
  *
- *  I1	It counts only if the clock, read after the swap, has not reached the
- *	deadline that was there before (C11, G3).  A win that came too late is
- *	undone, by making the lease expired; or, if its named session has ended
- *	as well, left to the burial, which keeps the key back
- *	(shm/session_named_end.c).
- *  I2	No two that extend a lease write the same state, or the one that is too
- *	late would undo what the other was told of.  The thread that acquired
- *	the lease, and remembers it, writes even deadlines, all others odd ones,
- *	and each another one than stands there: up to 6 units (of 1.05 ms)
- *	sooner than asked, or 4 later, which with the rounding stays within the
- *	8 ms that a lease may end sooner, and the 10 (T1) later.  (Not
- *	guaranteed: six others in the same 6 ms come round to a value of before,
- *	and with a ttl of less than 100 ms two may write the same.  Observers of
- *	policy live, whose leases nobody remembers, write even ones:
- *	op/policy.c.)
+ * I1	An extension counts only if the clock, read after the swap, has not
+ *	reached the earlier deadline (repair C11, guarantee G3).  An extension
+ *	that won too late is undone by making the lease expired.  If its named
+ *	session has ended as well, the lease is left to the session's reclaim,
+ *	which delays the key (shm/session_named_end.c).
+ * I2	No two extensions of a lease write the same state; otherwise the late
+ *	one could undo what the other has reported.  The thread that acquired
+ *	the lease and remembers it writes even deadlines.  All others write odd
+ *	ones, each different from the present one: up to 6 units (of 1.05 ms)
+ *	sooner than requested, or 4 later.  With rounding this stays within the
+ *	8 ms by which a lease may end sooner, and the 10 ms (timing T1) later.
+ *	Not guaranteed: six others within 6 ms return to an earlier value, and
+ *	with a TTL below 100 ms two may write the same.  Observers of policy
+ *	live, whose leases nobody remembers, write even deadlines (op/policy.c).
+ * I3	While the lease is converted or handed over, or after that process was
+ *	killed, the claim is in its next use, and is extended in that
+ *	(op/lease_verify.c).  If the conversion or hand-off completes just then,
+ *	the extension does not count and is undone.
  *
- *  I3	While somebody converts it, or hands it over, or was killed in that, the
- *	claim is in the use that it is to be of next, and is extended in that
- *	(op/lease_verify.c).  Should it be converted, or handed over, just then,
- *	the extension is not counted, and taken back.
- *
- * A crash or stop before the swap changes nothing, one after it leaves the
- * lease extended; resumed, it finds out whether that was in time.
+ * A crash or stop before the swap changes nothing; after it, the lease is
+ * extended.  A resumed thread finds out whether that was in time.
  */
 #include <errno.h>
 #include "base/error.h"
@@ -44,7 +43,8 @@
 #define SOONER 6			/* deadline units; even */
 #define LATER 4
 
-/* The claim cache has seen the present tick: is it surely before `until`? */
+/* True if it is certainly before `until`.  The claim cache must have seen the
+ * present tick. */
 static bool
 is_surely_before(const struct lhi_claim_cache *m, int64_t until)
 {
@@ -61,11 +61,9 @@ count_extend(struct lh *lh)
 		lhi_counters_add(&lh->v, STAT_EXTENDS, 1);
 }
 
-/*
- * From when a ttl counts: where the fast path may follow, from this thread's
- * last tick, if that still is about now, so that it finds its own deadlines
- * again.
- */
+/* Returns the time from which a TTL counts.  If the fast path may follow, this
+ * is the thread's last tick, if that is recent, so that the thread finds its
+ * own deadlines again. */
 static int64_t
 count_from(bool own, int64_t now, int64_t ttl_ms)
 {
@@ -77,7 +75,7 @@ count_from(bool own, int64_t now, int64_t ttl_ms)
 		   : now;
 }
 
-/* The deadline for a lease in state st; `own` as in extend_slow(). */
+/* Returns the deadline for a lease in state st; `own` as in extend_slow(). */
 static uint64_t
 deadline_of(const struct lh *lh, uint64_t st, bool own, int64_t from,
     int64_t ttl_ms)
@@ -95,7 +93,8 @@ deadline_of(const struct lh *lh, uint64_t st, bool own, int64_t from,
 	return was + 2 <= d + LATER ? (was + 1) | 1 : d - SOONER;
 }
 
-/* 0; LEASE_LIVES: another one was quicker; -errno.  `own` as below. */
+/* Tries to extend once.  Returns 0; LEASE_LIVES if another thread was faster;
+ * -errno.  `own` as in extend_slow(). */
 static int
 extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
     int64_t ttl_ms, bool own)
@@ -109,7 +108,7 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	if (is == LEASE_OVER ||
 	    (is == LEASE_MOVING && lhi_mutant_on(extends_at_rest)))
 		return lhi_lease_enforce(lh, l, h);
-	if (state_strict(st)) {		/* there is nothing to move */
+	if (state_strict(st)) {		/* it has no deadline to move */
 		l->expires_ns = lhi_cluster_check_end_ns(h, INT64_MAX);
 		return lhi_lease_verify_again(lh, l, h);
 	}
@@ -118,12 +117,12 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	    count_from(own, now, ttl_ms), ttl_ms));
 	if (lhi_mutant_on(use_number))	/* its seq is constant: no proof */
 		st = sh64_load(&h->claim->state);
-	if (!sh64_cas(&h->claim->state, st, later))		/* 7 */
+	if (!sh64_cas(&h->claim->state, st, later))		/* claim #7 */
 		return LEASE_LIVES;
 	lhi_point("extend.swapped");
 	l->expires_ns = lhi_deadline_ns(&lh->v, state_deadline(later));
 	if (l->expires_ns < end)
-		end = l->expires_ns;	/* shortened: both count */
+		end = l->expires_ns;	/* shortened: both deadlines count */
 	if (lhi_mutant_on(late_extension_kept) || lhi_now_ns(&lh->v) < end) {
 		bool granted = lhi_lease_is_granted(h);
 
@@ -139,8 +138,8 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 			count_extend(lh);
 		return error;
 	}
-	/* too late: undo (I2); when it was due is said (handoff.c), by the
-	 * sooner of the two */
+	/* too late: undo it (I2).  The state keeps the sooner of the two
+	 * deadlines (handoff.c) */
 	error = lhi_claim_mark(&lh->v, h->claim, h->sid, later, ST_EXPIRED,
 	    state_deadline(later < st ? later : st));
 	if (error != 0)		/* -ESTALE: its session ended unnoticed (I1) */
@@ -150,7 +149,8 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	return lhi_lease_enforce(lh, l, h);
 }
 
-/* own: by the thread whose claim cache remembers the lease. */
+/* Extends on the slow path.  own: this thread's claim cache remembers the
+ * lease. */
 static __attribute__((noinline)) int
 extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 {
@@ -178,7 +178,8 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 	    lhi_damaged_restless(&lh->v, "a lease", h.ci);
 }
 
-/* The last tick that this thread saw is too old to count from. */
+/* Extends after a new reading of the clock: the last tick is too old to count
+ * from. */
 static __attribute__((noinline, cold)) int
 extend_behind(struct lhi_claim_cache *m, struct lh_lease *l, int64_t ttl_ms)
 {
@@ -191,12 +192,12 @@ extend_behind(struct lhi_claim_cache *m, struct lh_lease *l, int64_t ttl_ms)
 }
 
 /*
- * The fast path, for a lease that this thread acquired and that has long to
- * live: the claim cache proves which use of which claim it is, so that the
- * state's swap is all there is to do; the coarse clock is read once, after it.
- * The new deadline counts from the last tick that this thread saw, however long
- * ago: so the swap is made only if it does not come before the old one, and can
- * do no harm; when the clock then shows another tick, it is done again slowly.
+ * The fast path, for a lease that this thread acquired and that ends much
+ * later.  The claim cache proves which use of which claim it is, so one swap of
+ * the state is enough.  The coarse clock is read once, after it.  The new
+ * deadline counts from the thread's last tick, however old.  So the swap is
+ * made only if the new deadline is not before the old one, and can do no harm.
+ * If the clock then shows another tick, the extension is repeated slowly.
  */
 static inline __attribute__((always_inline)) int
 extend_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
@@ -219,16 +220,17 @@ extend_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 		if (state_st(st) != ST_HELD ||
 		    state_seq(st) != lid_seq(r->id) ||
 		    state_deadline(later) < state_deadline(st) ||
-		    !sh64_cas(&c->state, st, later))		/* 7 */
+		    !sh64_cas(&c->state, st, later))		/* claim #7 */
 			return extend_behind(m, l, ttl_ms);
 	}
 	lhi_point("extend.swapped");
 	if (unlikely(sh64_load(&r->slot->word) !=
 	    (r->token << VER_SHIFT | r->held_low)) &&
 	    !lhi_mutant_on(extends_unnamed))
-		return extend_slow(m->lh, l, ttl_ms, true); /* says lost */
+		/* reports the loss */
+		return extend_slow(m->lh, l, ttl_ms, true);
 	lhi_coarse(&ts);
-	/* not after `never`: that is above `later` */
+	/* not after `never`, which is above `later` */
 	old = m->lh->v.t0_ns + (int64_t)(state_deadline(st) << TICK_SHIFT);
 	if (likely(ts.tv_nsec == m->tick_nsec && ts.tv_sec == m->tick_sec &&
 	    old - lhi_claim_cache_now_ns(m) > COARSE_MARGIN_NS)) {
@@ -237,7 +239,7 @@ extend_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 		return 0;
 	}
 	/* the deadline was counted from an old tick, or the swap may have come
-	 * too late: then undo it, and the slow path says so */
+	 * too late: undo it, and the slow path reports that */
 	lhi_claim_cache_tick(m, &ts, m->ttl_ms > 0 ? m->ttl_ms :
 	    DEFAULT_TTL_MS);
 	if (!is_surely_before(m, old) && sh64_cas(&c->state, later,

@@ -159,7 +159,7 @@ follow_deadline(struct handoff *h, uint64_t st)
 		return;
 	lhi_claim_ends_within(v, h->to.ci, lhi_deadline_ns(v,
 	    state_deadline(st)) - lhi_now_ns(v));
-	if (sh64_cas(&h->to.c->state, h->to_st, as))		/* 7 */
+	if (sh64_cas(&h->to.c->state, h->to_st, as))		/* claim #7 */
 		h->to_st = as;
 }
 
@@ -173,7 +173,7 @@ swap_word(struct handoff *h, uint64_t w)
 
 	h->moved = state_make(state_kind(h->st), (state_seq(h->st) +
 	    CONVERT_STEP) & MASK(SEQ_BITS), state_deadline(h->st));
-	if (!sh64_cas(&h->from.claim->state, h->st, h->moved))	/* 21 */
+	if (!sh64_cas(&h->from.claim->state, h->st, h->moved))	/* claim #21 */
 		return retract_claim(h);
 	lhi_point("handoff.taken");
 	if (!h->from.shared)

@@ -231,7 +231,8 @@ lhi_idempotency_finish(struct lh *lh, const struct lhi_acquire_request *ask,
 		/* as if it had not been asked */
 		lhi_request_forget(q->r, q->state);
 	else if (lhi_request_move(&lh->v, q, REQ_FAILED, (uint32_t)-error))
-		remember_final(lh, q);					/* 7 */
+		/* request RQ7 */
+		remember_final(lh, q);
 }
 
 /* By which request was this lease got, as its claim's aside says?  What that
@@ -263,7 +264,8 @@ lhi_idempotency_begin_release(struct lh *lh, const struct lh_lease *l,
 		return;
 	if (request_of_lease(lh, l, q) != REQUEST_HELD ||
 	    (req_st(q->state) != REQ_RELEASED &&
-	    !lhi_request_move(&lh->v, q, REQ_RELEASED, 0)))	/* 8 */
+	    /* request RQ8 */
+	    !lhi_request_move(&lh->v, q, REQ_RELEASED, 0)))
 		q->r = NULL;
 	lhi_point("request.leaves");
 }
@@ -294,7 +296,8 @@ lhi_idempotency_end_release(struct lh *lh, struct lh_lease *l,
 			(void)lhi_request_move(&lh->v, q, REQ_RELEASED, 0);
 		remember_final(lh, q);
 	} else if (q->r != NULL) {
-		if (lhi_request_move(&lh->v, q, REQ_LOST, 0))	/* 9 */
+		/* request RQ9 */
+		if (lhi_request_move(&lh->v, q, REQ_LOST, 0))
 			remember_final(lh, q);
 		else
 			others = find_request_again(lh, l, q) ==

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Presenting a lease: answers "is this a lease, and may it be presented here?",
- * and, of one that is lost, "how?".
+ * Finds and checks a presented lease, and finds out how a lost lease has
+ * ended.  Every call that takes a lease uses it.
  *
- * Whoever has its id and token owns a lease.  That of an attachment is
- * presented through that one, since its threads alone may touch its claims
- * otherwise than by exact swaps, and to keep mistakes apart (-EPERM).  Those of
- * a named session are presented through any attachment: nothing is stored in
- * their claims by anybody but the keeper of the chunk (session_claim.c), who
- * takes what is free.
+ * A lease belongs to whoever has its id and token.  A lease of an attachment
+ * must be presented through that attachment (-EPERM), because only its threads
+ * may touch its claims without exact swaps, and to keep mistakes apart.  A
+ * lease of a named session may be presented through any attachment.  Only the
+ * keeper of its chunk stores into these claims, and only into free ones
+ * (session_claim.c).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "shm/session_named.h"
 #include "shm/counters.h"
 
-/* The lease is of this attachment, or of a named session, which all present. */
+/* True if the lease belongs to this attachment or to a named session. */
 static bool
 is_presentable(struct lh *lh, uint64_t sid)
 {
@@ -109,7 +109,7 @@ lhi_lease_cause(const struct lhi_held *h)
 		return CAUSE_BROKEN;
 	if (state_seq(st) == lid_seq(h->id) && state_st(st) == ST_EXPIRED)
 		return CAUSE_EXPIRED;
-	/* the claim is in another use: but it was the key's last grant */
+	/* the claim is in another use, but this was the key's last grant */
 	if (!h->shared && word_mode(w) == WORD_FREE &&
 	    word_ver(w) == word_ver(h->word))
 		return word_cause(w);
@@ -121,7 +121,7 @@ lhi_lease_key_name(const struct lhi_held *h, char buf[LEASE_NAME_MAX])
 {
 	char key[SHM_KEY_MAX + 1];
 
-	/* its slot is that key still, whatever its claim is used for */
+	/* the slot still belongs to that key, whatever its claim is used for */
 	if (lhi_slot_key(&h->lh->v, h->slot, key) != 0 &&
 	    sh32_load(&h->slot->gen) == h->slot_ref >> 32)
 		(void)snprintf(buf, LEASE_NAME_MAX, "'%.64s'", key);

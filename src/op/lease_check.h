@@ -8,42 +8,37 @@
 #include <string.h>
 #include "op/acquire.h"
 
-/* Where a lease's grant is: all indexes in range, nothing else proved. */
+/* Where a lease's grant is.  All indexes are in range; nothing else is
+ * proved. */
 struct lhi_held {
 	struct lh *lh;
 	struct shm_slot *slot;
-	uint64_t slot_ref;	/* which life of it */
+	uint64_t slot_ref;	/* the life of the slot */
 	struct shm_claim *claim;
 	uint32_t ci;
-	uint64_t sid;		/* the session whose lease it is */
-	uint64_t id;		/* the lease's second half */
+	uint64_t sid;		/* the session of the lease */
+	uint64_t id;		/* second half of the lease's id */
 	uint64_t word;		/* exclusive: the lock word of this grant */
-	uint64_t since;		/* of the claim, before its state was read */
+	uint64_t since;		/* the claim's `since`, read before its state */
 	bool shared;
 };
 
-/*
- * lease_check.c.  Checks that a lease of that id may be of this table: 0;
- * -ESTALE: this table has never had its session.
- */
+/* lease_check.c: checks that a lease with that id can belong to this table.
+ * Returns 0, or -ESTALE if this table never had its session. */
 int lhi_lease_check_table(struct lh *lh, const uint64_t id[2]);
 
-/*
- * Finds the grant of a lease.  0; -EINVAL (not a lease, or not
- * in range), -EPERM (a forked child); -ESTALE: it is of another table, or its
- * session has ended; -EALREADY: this struct was released.
- */
+/* Finds the grant of a lease.  Returns 0; -EINVAL (no lease, or not in range);
+ * -EPERM (a forked child); -ESTALE if it belongs to another table or its
+ * session has ended; -EALREADY if this struct was released. */
 int lhi_lease_find(struct lh *lh, const struct lh_lease *l,
     struct lhi_held *h);
 
-/*
- * The same, and checks that the lease is this attachment's, or a named
- * session's.  Also -EPERM: it is another session's.
- */
+/* The same, and checks that the lease belongs to this attachment or to a named
+ * session.  Also returns -EPERM if it belongs to another session. */
 int lhi_lease_check(struct lh *lh, const struct lh_lease *l,
     struct lhi_held *h);
 
-/* The session whose lease that is. */
+/* Returns the session of the lease. */
 static inline uint64_t
 lhi_lease_sid(const struct lh *lh, const struct lh_lease *l)
 {
@@ -74,42 +69,36 @@ int lhi_lease_fail_lost(struct lh *lh, const struct lhi_held *h);
 bool lhi_lease_is_current(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st);
 
-/* The use that a conversion or a hand-off moves a lease's claim to. */
+/* Returns the use to which a conversion or a hand-off moves a lease's claim. */
 static inline uint64_t
 lhi_lease_moved_seq(uint64_t id)
 {
 	return (lid_seq(id) + CONVERT_STEP) & MASK(SEQ_BITS);
 }
 
-/*
- * True if it is not current, and held all the same: a process is, or was when
- * it was killed, converting it or handing it over.
- */
+/* True if the claim is in the next use and the lease is held all the same: a
+ * process converts it or hands it over, or was killed while it did. */
 bool lhi_lease_is_moving(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st);
 
-/*
- * True if the key's word grants it now (a reader's grant is its claim's state,
- * HELD; its word only has to be a shared one), and a cluster key's right is
- * still valid.
- */
+/* True if the key's word grants the lease now, and the right of a cluster key
+ * is still valid.  (A reader's grant is its claim's state; its word only has to
+ * be a shared one.) */
 bool lhi_lease_is_granted(const struct lhi_held *h);
 
-/*
- * Returns whether the lease holds its key, the claim's state being st: all of
- * the above, and the deadline.  LEASE_MOVING: it does, in another use.
- */
+/* Returns whether the lease holds its key, if the claim's state is st: all of
+ * the above, and the deadline.  LEASE_MOVING: it does, in the next use. */
 enum lhi_lease_status { LEASE_OVER, LEASE_HELD, LEASE_MOVING };
 enum lhi_lease_status lhi_lease_status(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st);
 
 /*
- * Makes a lease end for all (G3) that is past its deadline, or lost, or without
- * its right, and fails with -ESTALE and a sentence.  LEASE_LIVES: it is held,
- * because another thread that presents it was quicker to extend it; look again.
- * Settle: whatever its right.
+ * End a lease for everybody (guarantee G3) that is past its deadline, lost, or
+ * without its right, and fail with -ESTALE and a sentence.  Return LEASE_LIVES
+ * if another thread was faster to extend the lease: look again.
+ * lhi_lease_settle() ignores the right.
  */
-enum { LEASE_LIVES = 1 };	/* beside 0 and -errno */
+enum { LEASE_LIVES = 1 };	/* besides 0 and -errno */
 int lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 int lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
@@ -126,10 +115,8 @@ int lhi_lease_verify(struct lh *lh, const struct lh_lease *l,
 int lhi_lease_verify_again(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 
-/*
- * Ends, for good and for all (G9), a lease whose cluster right has ended, and
- * fails with -ESTALE and a sentence.
- */
+/* Ends a lease whose cluster right has ended, for everybody and for ever
+ * (guarantee G9), and fails with -ESTALE and a sentence. */
 int lhi_lease_lose_right(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 
@@ -137,10 +124,10 @@ int lhi_lease_lose_right(struct lh *lh, const struct lh_lease *l,
 int64_t lhi_lease_own_end_ns(struct lh *lh, const struct lh_lease *l);
 
 /*
- * lease_motion.c, for claims of named sessions; others need no mark.  Marks
- * that claim ci will be moving in state st, which its keeper, the caller, is
- * about to announce; that it is moving, if it still is in the state that the
- * caller has made of it; that it moves no more.
+ * lease_motion.c, for claims of named sessions; others need no mark.  They mark
+ * that claim ci will be moving in state st, which the caller, its keeper, is
+ * about to announce; that it is moving, if it is still in the state that the
+ * caller has written; that it is not moving any more.
  */
 void lhi_lease_mark_claim_moving(struct lh *lh, uint32_t ci, uint64_t st);
 void lhi_lease_mark_moving(const struct lhi_held *h, uint64_t moved);
@@ -153,8 +140,8 @@ void lhi_lease_clear_moving(struct lh *lh, uint32_t ci, uint64_t st);
  */
 bool lhi_lease_undo_move(const struct lhi_held *h, uint64_t moved, uint64_t st);
 
-/* True if state `now` is the one of use seq that the caller has made, but for
- * its deadline. */
+/* True if state `now` is the caller's state of use seq, apart from the
+ * deadline. */
 bool lhi_lease_is_moved(const struct lhi_held *h, uint64_t now, uint64_t seq);
 
 /* break.c.  Returns 1 if another process has asked for the lease since the last
@@ -169,7 +156,7 @@ lhi_lease_is_cached(const struct lhi_claim_cache *m,
 {
 	uint32_t kind, ours;
 
-	/* mode and opaque in one */
+	/* compares mode and opaque together */
 	memcpy(&kind, &l->mode, sizeof(kind));
 	memcpy(&ours, (const char *)&m->head +
 	    offsetof(struct lh_lease, mode), sizeof(ours));

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Leases in motion: answers "who is converting or handing over this lease, and
- * how is that undone?"
+ * Leases in motion: marks and undoes conversions and hand-offs.  convert.c,
+ * handoff.c and release.c call it.
  *
  * A conversion or a hand-off moves the claim to another use, CONVERT_STEP uses
- * on, before it swaps the word; its word grants the lease still.  It may be
- * extended in that use, too: so the caller that undoes what it began, or goes
- * on to end it, follows the deadline.  That the use is the very same is seen by
- * the claim's `since`: to come to this number again takes a claim 2^20 uses,
- * and more than one tick of its thread's clock.
+ * on, before it swaps the word; until then the word grants the old lease.  The
+ * lease may be extended in that use as well.  So a caller that undoes or
+ * completes its move keeps a changed deadline.  The claim's `since` shows that
+ * the use is the very same one: to reach this number again, a claim needs 2^20
+ * uses, and more than one tick of its thread's clock.
  *
  * A claim of a named session is marked while it moves
  * (shm/session_named_end.c), because the session outlives a process that is
- * killed meanwhile: the next keeper takes a marked claim that no word names.
+ * killed in the middle.  The next keeper reclaims a marked claim that no word
+ * names.
  */
 #include "op/lease_check.h"
 #include "shm/damaged.h"
 #include "shm/claim_record.h"
 #include "shm/session_named.h"
 
-/* (What a session's end makes of the lease is then no worse than unknown.) */
+/* At worst, how the lease ended with its session is then unknown. */
 static void
 report_restless_flags(struct lh *lh, uint32_t ci, uint32_t n)
 {
@@ -52,8 +53,8 @@ lhi_lease_mark_moving(const struct lhi_held *h, uint64_t moved)
 
 	if (lhi_claim_owner(&h->lh->v, h->ci) == h->lh->sid)
 		return;
-	/* the flags, then the state: who announces a later use says that it
-	 * moves first, and the swap of what was there before fails */
+	/* read the flags, then the state: a later use is marked before it is
+	 * announced, and then the swap of the earlier flags fails */
 	do {
 		was = sh32_load(flags);
 		if (!lhi_lease_is_moved(h, sh64_load(&h->claim->state),
@@ -77,7 +78,7 @@ lhi_lease_clear_moving(struct lh *lh, uint32_t ci, uint64_t st)
 		if (((was & MOVING_MASK) != lhi_named_mark(st) ||
 		    state_seq(sh64_load(&c->state)) != state_seq(st)) &&
 		    !lhi_mutant_on(rests_another))
-			return;		/* another's, of another use */
+			return;		/* the mark of another use */
 	} while (!sh32_cas(flags, was, was & ~MOVING_MASK) &&
 	    LHI_WITHIN(n, LHI_SWAPS_MAX));
 	report_restless_flags(lh, ci, n);

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Verify: answers "does this lease hold its key, now?", for whoever presents a
- * lease: verify, extend, convert, hand over, release.
+ * Verifies a presented lease.  It answers the question: does this lease hold
+ * its key now?  Verify, extend, convert, hand-off and release call it.
  *
- * The lease says which claim, which use of it, and which token; the lock word
- * of its grant follows from these.  A state is read, then the clock; others may
- * have extended the lease in between, in time.  So a caller that finds it past
- * its deadline first makes it expire for all (G3).  Where that cannot be done,
- * because the lease is not past its deadline any more, the caller looks again
- * (LEASE_LIVES).
+ * The lease names its claim, the use of the claim, and the token; these
+ * determine the lock word of its grant.  The state is read, and then the
+ * clock.  Another thread may extend the lease in between, in time.  So a caller
+ * that finds it past its deadline first makes it expire for everybody
+ * (guarantee G3).  If that fails, because the lease is not past its deadline
+ * any more, the caller looks again (LEASE_LIVES).
  *
- * In the midst of a conversion or a hand-off by another thread, or by another
- * process if the lease is a named session's, the claim is in the use that it is
- * to be of next, and the word grants the lease still (lease_motion.c).  The
- * word decides: the lease is held, and may be released, also if the process
- * that began to convert it has been killed (its session may live on for ever,
- * and a strict lease has no deadline).  Word X(c, v) seen after the state: so
- * that state is of this grant (shm/lock_word.c, I2), and whoever swaps the word
- * away is the only one to do so.  A reader's grant says of which push it is,
- * and is written before that; no claim is revived so often in one that it comes
- * to where a conversion would lead.
+ * While another thread converts or hands over the lease (or another process, if
+ * it is a named session's), the claim is in its next use, and the word still
+ * grants the lease (lease_motion.c).  The word decides.  The lease is held, and
+ * may be released, even if the process that began to convert it was killed.
+ * (Its session may live for ever, and a strict lease has no deadline.)  If the
+ * word X(c, v) is read after the state, that state belongs to this grant
+ * (shm/lock_word.c, I2), and only one process can swap the word away.  A
+ * reader's grant names its push and is written before it.  Within one push, no
+ * claim is revived so often that it reaches the use to which a conversion would
+ * lead.
  *
- * A cluster key's lease also needs this host's right, which is asked before
- * what the word says (op/cluster_check.c, I1).  A lease that has lost its right
- * is made to expire as well (G9).
+ * A lease on a cluster key also needs this host's right, which is checked
+ * before the word (op/cluster_check.c, I1).  A lease that has lost its right is
+ * made to expire as well (guarantee G9).
  *
- * A crash or stop anywhere: what is written is the end of a lease that had
- * ended, and each step is one swap.
+ * A crash or stop anywhere: only the end of a lease that had ended is written,
+ * and each step is one swap.
  */
 #include <errno.h>
 #include "base/error.h"
@@ -39,11 +39,9 @@
 #include "shm/readers.h"
 #include "shm/session_named.h"
 
-/*
- * Is the reader's claim in the chain, as of the lease's own push?  Its word is
- * freed before its claim, by who is the only one there: so that the word is
- * shared says nothing, if others have joined since, or begun anew.
- */
+/* True if the reader's claim is in the chain since the lease's own push.  The
+ * only reader frees the word before its claim.  So a shared word proves nothing
+ * if others have joined since, or started a new chain. */
 static bool
 is_granted_by_chain(const struct lhi_held *h)
 {
@@ -55,10 +53,13 @@ is_granted_by_chain(const struct lhi_held *h)
 		return false;
 	if (word_ver(w) == ver || lhi_mutant_on(any_readers))
 		return true;		/* nobody has joined since */
-	/* without being marked only the last one goes, when it is alone: so who
-	 * has others behind it, in this use, is in it, and there is no need to
-	 * walk (or it was announced and is to be in it: nobody knows it then,
-	 * and who might guess asks the chain, too: lh_lease_recall()) */
+	/*
+	 * Only the last claim of the chain leaves without a mark, when it is
+	 * alone.  So a claim with others behind it, in this use, is in the
+	 * chain, and no walk is needed.  (Or it was announced and is about to
+	 * enter: nobody knows it then, and a guess asks the chain, too:
+	 * lh_lease_recall().)
+	 */
 	l = sh64_load(&h->claim->rnext);
 	st = sh64_load(&h->claim->state);
 	has = !link_marked(l) && link_idx(l) != 0 && ((state_held(st) &&
@@ -66,7 +67,7 @@ is_granted_by_chain(const struct lhi_held *h)
 	    state_seq(st) == lhi_lease_moved_seq(h->id))) ||
 	    lhi_mutant_on(place_of_next_use)) ? 1 :
 	    lhi_readers_has(&h->lh->v, h->slot, h->ci);
-	/* (one that never holds still: its state decides) */
+	/* if the chain keeps changing, the claim's state decides */
 	return has != 0 && sh64_load(&h->claim->grant) >> GRANT_SHIFT == ver;
 }
 
@@ -150,7 +151,7 @@ lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
 			(void)lhi_readers_leave(&lh->v, h->slot, h->ci,
 			    state_seq(st), false);
 	}
-	/* the deadline that had passed may be one of before */
+	/* the deadline that has passed may be an earlier one */
 	st = sh64_load(&h->claim->state);
 	return lhi_lease_status(lh, l, h, st) != LEASE_OVER &&
 		       !lhi_mutant_on(seen_late_is_lost) &&
@@ -167,8 +168,8 @@ lhi_lease_lose_right(struct lh *lh, const struct lh_lease *l,
 	uint32_t n = 0;
 	uint64_t st;
 
-	/* another thread may be extending it, or converting it; ids come again,
-	 * words do not: that after the state (shm/lock_word.c, I2) */
+	/* another thread may extend or convert it; ids repeat, words do not:
+	 * read the word after the state (shm/lock_word.c, I2) */
 	while (st = sh64_load(&h->claim->state),
 	    (lhi_lease_is_current(lh, l, h, st) ||
 	    lhi_lease_is_moving(lh, l, h, st)) &&
@@ -221,7 +222,7 @@ lhi_lease_verify(struct lh *lh, const struct lh_lease *l,
 	    !is_granted_by_word(h) ||
 	    lhi_deadline_passed(&lh->v, state_deadline(st), lhi_now_ns(&lh->v)))
 		return lhi_lease_enforce(lh, l, h);
-	/* a named session's end, after the last look at word and claim, too */
+	/* check the end of a named session last, after word and claim */
 	return lhi_lease_is_orphaned(lh, l) ? lhi_lease_fail_lost(lh, h) : 0;
 }
 
@@ -235,7 +236,7 @@ lhi_lease_verify_again(struct lh *lh, const struct lh_lease *l,
 		   : 0;
 }
 
-/* It was extended, or converted, while it was looked at: look again. */
+/* Verifies a lease again that was extended or converted meanwhile. */
 static __attribute__((noinline, cold)) int
 verify_moving(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)

@@ -95,7 +95,8 @@ lhi_policy_go_live(struct lhi_view *v, uint32_t ci, int64_t ttl_ns)
 	sh32_store(&c->ticket, (uint32_t)(ttl_ns / NS_PER_MS));
 	lhi_point("policy.told");
 	return sh64_cas(&c->state, st,
-	    st | (uint64_t)(ST_HELD_LIVE ^ ST_HELD) << ST_SHIFT);	/* 19 */
+	    /* claim #19 */
+	    st | (uint64_t)(ST_HELD_LIVE ^ ST_HELD) << ST_SHIFT);
 }
 
 void
@@ -107,7 +108,8 @@ lhi_policy_resume(struct lhi_view *v, uint32_t ci, uint64_t st)
 
 	lhi_point("policy.resuming");
 	while (was = st, !sh64_cas(state, was,
-	    was | (uint64_t)(ST_HELD_LIVE ^ ST_HELD) << ST_SHIFT)) { /* 19 */
+	    /* claim #19 */
+	    was | (uint64_t)(ST_HELD_LIVE ^ ST_HELD) << ST_SHIFT)) {
 		/* it was extended; in time, as far as can be told: who comes
 		 * too late for that has to find what he is to undo */
 		st = sh64_load(state);
@@ -160,7 +162,8 @@ lhi_policy_tend(struct lhi_view *v, uint32_t ci, uint64_t st, int64_t now_ns)
 	    state_deadline(later) == DEADLINE_MAX)
 		return;
 	lhi_point("policy.seen");
-	if (!sh64_cas(&c->state, st, later))				/* 20 */
+	/* claim #20 */
+	if (!sh64_cas(&c->state, st, later))
 		return;
 	lhi_point("policy.moved");
 	if (lhi_now_ns(v) >= end && !lhi_mutant_on(moved_too_late))

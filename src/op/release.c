@@ -2,20 +2,21 @@
 /*
  * Release.  (Verify: lease_verify.c.  Extend: extend.c.)
  *
- * It compares before it changes (G11).  The lease says which claim, which use
- * of it, and which token; the lock word of its grant follows from these.
- * Release swaps exactly that word.  Whoever comes too late therefore fails, and
- * changes nothing.
+ * It compares before it changes (guarantee G11).  The lease names its claim,
+ * the use of the claim, and the token; these determine the lock word of its
+ * grant.  Release swaps exactly that word.  So a caller that comes too late
+ * fails, and changes nothing.
  *
- * Only the winner of the word's swap touches the claim (C2).  In the thread
- * whose claim cache has the claim a store suffices, because only that thread
- * could use it again; any other thread swaps it and leaves the rest to the
- * owner.  A crash after the word's swap leaves a HELD claim that no word names:
- * normal, and buried with its session; nobody waits for it.  (A named
- * session's, which may live on: taken back by the chunk's next keeper.)
+ * Only the winner of the word's swap touches the claim (repair C2).  The thread
+ * whose claim cache has the claim may use a store, because only that thread can
+ * use the claim again.  Any other thread swaps the claim's state and leaves the
+ * rest to the owner.  A crash after the word's swap leaves a HELD claim that no
+ * word names.  That is normal: nobody waits for it, and it is freed with its
+ * session.  (If it is a named session's, which may live on, the chunk's next
+ * keeper reclaims it.)
  *
- * A lease that is being converted or handed over, by another thread or process,
- * may be released all the same: its word decides (lease_verify.c).
+ * A lease that another thread or process is converting or handing over may be
+ * released, too: its word decides (lease_verify.c).
  */
 #include <errno.h>
 #include "base/error.h"
@@ -28,18 +29,16 @@
 #include "shm/session_named.h"
 #include "shm/wait_queue.h"
 
-/*
- * The word was ours to free: so is the claim, if it still is in that use; or in
- * the next one, which is what whoever was converting it has made of it, and no
- * later use's.  False: the lease had ended.
- */
+/* Frees the claim after the word was freed, if the claim is still in the
+ * lease's use, or in the next one, which a conversion has made of it.  Returns
+ * false if the lease had ended. */
 static bool
 free_claim(const struct lhi_held *h)
 {
 	uint32_t n = 0;
 	uint64_t st;
 
-	/* an extension may be under way in another thread: follow the state */
+	/* another thread may be extending the lease: follow the state */
 	while (st = sh64_load(&h->claim->state), (state_held(st) &&
 	    state_seq(st) == lid_seq(h->id)) ||
 	    lhi_lease_is_moved(h, st, lhi_lease_moved_seq(h->id))) {
@@ -56,10 +55,10 @@ free_claim(const struct lhi_held *h)
 }
 
 /*
- * A named session's lease may be released by any process, and outlive it: who
- * is killed before the claim is free leaves it MOVING, as in a hand-off.  But
- * others may present the lease as well: what is said of a later use stays.
- * (Of an earlier one it is what somebody left who was killed.)
+ * Marks the claim of a named session as MOVING.  Any process may release such a
+ * lease, and the session outlives a process that is killed before the claim is
+ * free.  Other processes may present the lease as well, so a mark of a later
+ * use stays.  (A mark of an earlier use was left by a process that was killed.)
  */
 static void
 mark_moving(struct lh *lh, const struct lhi_held *h, uint64_t st)
@@ -85,10 +84,10 @@ mark_moving(struct lh *lh, const struct lhi_held *h, uint64_t st)
 }
 
 /*
- * The word was ours to free, the claim, in state st before that, is not any
- * more.  Has a keeper been quicker to take it back, since it was said to be
- * moving (session_claim.c)?  Otherwise it had ended: then it says so still, or
- * the clock does; or (not told apart) it was broken, and has been taken back.
+ * True if a keeper was faster to reclaim the claim, which was marked as moving
+ * (session_claim.c), after the word was freed.  Otherwise the lease had ended,
+ * as its state or the clock shows; or (which looks the same) it was broken and
+ * then reclaimed.
  */
 static bool
 is_reclaimed(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
@@ -103,7 +102,7 @@ is_reclaimed(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
 	    lhi_now_ns(&lh->v) < lhi_deadline_ns(&lh->v, state_deadline(st));
 }
 
-/* Everything but the fast path below, and requests. */
+/* Releases on the slow path. */
 static int
 release_any(struct lh *lh, struct lh_lease *l)
 {
@@ -157,14 +156,14 @@ release_slow(struct lh *lh, struct lh_lease *l)
 	return lhi_release_slow(lh, l, release_any);
 }
 
-/* The word was ours to free, but the lease had been made to expire. */
+/* Handles a release whose lease turns out to have been ended before. */
 static __attribute__((noinline, cold)) int
 release_late(struct lhi_claim_cache *m, struct shm_slot *s, struct lh_lease *l)
 {
 	bool broken = state_st(sh64_load(&m->claims[lid_claim(l->id[1]) -
 	    m->base].state)) == ST_BROKEN;
 
-	/* the next holder is to be told, if it has not been quicker */
+	/* report it to the next holder, unless that was faster */
 	(void)sh64_cas(&s->word, lhi_free_word(s, CAUSE_RELEASED, l->token),
 	    lhi_free_word(s, broken ? CAUSE_BROKEN : CAUSE_EXPIRED,
 	    l->token));
@@ -197,11 +196,11 @@ release_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 
 	left = ver | word_make(WORD_FREE, CAUSE_RELEASED | kind, 0);
 	if (unlikely(!sh64_cas(&s->word, ver | r->held_low, left)))
-		return release_slow(m->lh, l);		/* says why */
+		return release_slow(m->lh, l);		/* reports why */
 	lhi_point("release.word_freed");
 	if (unlikely(!state_held(sh64_load_rlx(&c->state))))
 		return release_late(m, s, l);
-	sh64_store(&c->state, r->id << SEQ_SHIFT);		/* 5 */
+	sh64_store(&c->state, r->id << SEQ_SHIFT);		/* claim #5 */
 	r->left = left;
 	r->use = CACHED_FREE;
 	l->opaque = LEASE_RELEASED;
@@ -233,7 +232,7 @@ lh_release(struct lh *lh, struct lh_lease *l)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
 
-	/* as in acquire: the usual case with a constant claim number */
+	/* as in acquire: the usual case, with a constant claim number */
 	if (unlikely(l == NULL) || unlikely(m->lh != lh) ||
 	    unlikely(!lhi_lease_is_cached(m, &m->rec[0], l, CACHED_HELD)))
 		return release_other(lh, l);

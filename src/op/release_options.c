@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Releasing the slow way: answers "who else keeps an account of a lease, and is
- * told that it is released?"
+ * Releases on the slow path, and updates everything else that records a lease:
  *
- *	its holder id	may have acquired it more than once: op/reentry.c
- *	its request id	is to say RELEASED before the word is freed:
+ *	holder id	may have acquired it more than once: op/reentry.c
+ *	request id	must say RELEASED before the word is freed:
  *			op/idempotency.c
- *	the table	hold times and logged grants, if anybody watches them
+ *	table		hold times and logged grants, if they are recorded
  *
  * release.c and release_shared.c free word and claim.  (Acquiring in the same
  * way: acquire_options.c.)

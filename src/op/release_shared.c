@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Readers: releasing in shared mode.  (Acquiring: acquire_shared.c.)
+ * Releasing in shared mode; release.c calls it.  (Acquiring: acquire_shared.c.)
  *
- * Three ways out.  The only reader frees the word.  One of several stays in the
- * chain, idle, if nobody waits and no writer came lately; else it leaves: ends
- * its claim, marks it, and takes out what has ended at the head.
+ * There are three ways.  The only reader frees the word.  One of several stays
+ * in the chain, idle, if nobody waits and no writer came recently.  Otherwise
+ * it leaves: it ends its claim, marks it, and removes ended claims at the head.
  *
- * Idle and queue: a release makes its claim IDLE, then looks at the queue; a
- * waiter queues, then looks at the chain, and revokes who is idle there
- * (Dekker: each read-modify-writes before it looks).  So either the waiter has
- * seen the reader idle, or the reader sees the waiter, and leaves and wakes it.
+ * Idle and queue: a release makes its claim IDLE and then looks at the queue; a
+ * waiter queues and then looks at the chain, and revokes idle readers there
+ * (Dekker: each side read-modify-writes before it looks).  So either the waiter
+ * has seen the idle reader, or the reader sees the waiter, leaves and wakes it.
  *
- * A release that finds the lease in another use than it was acquired in goes
- * the slow way: another thread may be trying to convert it, perhaps in vain,
- * and then the lease lives, and is released all the same (op/lease_verify.c).
+ * A release that finds the lease in another use takes the slow path.  Another
+ * thread may be trying to convert it, perhaps without success; then the lease
+ * is still held, and is released all the same (op/lease_verify.c).
  *
- * A crash or stop after the idling swap is an idle reader, which anyone
- * revokes; after the ending one, a terminal claim, which anyone takes out.
+ * A crash or stop after the swap to IDLE leaves an idle reader, which anybody
+ * can revoke; after the ending swap, a terminal claim, which anybody can
+ * remove.
  */
 #include <errno.h>
 #include "op/release.h"
@@ -42,9 +43,8 @@ cached_reader(struct lh *lh, struct lhi_claim_cache *m,
 	    l->opaque == LEASE_LIVE && r->slot_ref == l->key ? r : NULL;
 }
 
-/*
- * Out of the chain: from HELD, or IDLE, in use seq.  False: it had ended.
- */
+/* Leaves the chain from state `from` (HELD or IDLE) in use seq.  Returns false
+ * if the claim had ended. */
 static bool
 leave_chain(struct lhi_view *v, struct shm_slot *s, uint32_t ci, unsigned from,
     uint64_t seq)
@@ -63,12 +63,14 @@ leave_chain(struct lhi_view *v, struct shm_slot *s, uint32_t ci, unsigned from,
 		(void)lhi_damaged_restless(v, "the state of a claim", ci);
 		return false;
 	}
-	lhi_point("shared.revoked");				/* 14, 15 */
+	/* claim #14, #15 */
+	lhi_point("shared.revoked");
 	(void)lhi_readers_leave(v, s, ci, seq, !lhi_queue_is_empty(s));
 	return true;
 }
 
-/* The word is free, and the lease had been ended, or somebody waits. */
+/* Completes a release that freed the word when the lease had been ended, or
+ * when somebody waits. */
 static __attribute__((noinline)) int
 finish_freed(struct lhi_view *v, struct shm_slot *s, uint64_t left, uint64_t st)
 {
@@ -80,9 +82,10 @@ finish_freed(struct lhi_view *v, struct shm_slot *s, uint64_t left, uint64_t st)
 }
 
 /*
- * The only reader frees the word, in the thread that alone could use the claim
- * again: so a store will do for the claim.  1 done; 0 there are others;
- * -ESTALE: it had ended, though the key was not free.
+ * Frees the word if this is the only reader.  Only this thread can use the
+ * claim again, so a store suffices for the claim.  Returns 1 if done; 0 if
+ * there are other readers; -ESTALE if the lease had ended although the key was
+ * not free.
  */
 static inline int
 free_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
@@ -94,7 +97,7 @@ free_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 	if ((w & WORD_LOW) != (word_make(WORD_S, 0, 0) | r->held_low) ||
 	    !lhi_readers_ends(c))
 		return 0;
-	/* the word first, then the claim (C3) */
+	/* the word first, then the claim (repair C3) */
 	st = sh64_load(&c->state);
 	if (state_st(st) != ST_READ || state_seq(st) != lid_seq(r->id))
 		return -ESTALE;
@@ -104,15 +107,15 @@ free_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 	lhi_point("shared.word_freed");
 	st = sh64_load(&c->state);
 	if (likely(state_held(st)))
-		sh64_store(&c->state, state_make(ST_FREE, r->id, 0));	/* 5 */
+		/* claim #5 */
+		sh64_store(&c->state, state_make(ST_FREE, r->id, 0));
 	return likely(state_held(st)) && likely(lhi_queue_is_empty(s)) ? 1 :
 	    finish_freed(&m->lh->v, s, left, st);
 }
 
-/*
- * Stay in the chain, idle: if nobody waits, no writer came lately, and no copy
- * of the lease was converted elsewhere (G11).  False: nothing has changed.
- */
+/* Makes the claim idle, in the chain, if nobody waits, no writer came recently,
+ * and no copy of the lease was converted elsewhere (guarantee G11).  Returns
+ * false if nothing has changed. */
 static inline __attribute__((always_inline)) bool
 make_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 {
@@ -123,7 +126,8 @@ make_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 	    sh32_load_rlx(&r->slot->pause_ms) != 0 ||
 	    word_mode(sh64_load(&r->slot->word)) != WORD_S ||
 	    state_st(st) != ST_READ || state_seq(st) != lid_seq(r->id) ||
-	    !sh64_cas(&c->state, st, state_make(ST_IDLE, r->id, 0))) /* 12 */
+	    /* claim #12 */
+	    !sh64_cas(&c->state, st, state_make(ST_IDLE, r->id, 0)))
 		return false;
 	lhi_point("shared.idle");
 	r->use = CACHED_IDLE;
@@ -131,7 +135,7 @@ make_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 	return true;
 }
 
-/* It went idle, and somebody has come to wait. */
+/* Leaves the chain after the claim became idle and somebody began to wait. */
 static __attribute__((noinline)) void
 leave_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 {
@@ -140,8 +144,8 @@ leave_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 		r->use = CACHED_OUT;
 }
 
-/* From HELD, or what somebody who is converting it has made of that.  False: it
- * had ended. */
+/* Leaves the chain from HELD, or from the use that a conversion has made of
+ * it.  Returns false if the lease had ended. */
 static bool
 leave_moving(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
@@ -163,13 +167,13 @@ leave_moving(struct lh *lh, const struct lh_lease *l,
 		    h->ci);
 		return false;
 	}
-	lhi_point("shared.revoked");				/* 15 */
+	lhi_point("shared.revoked");				/* claim #15 */
 	(void)lhi_readers_leave(&lh->v, h->slot, h->ci, state_seq(st),
 	    !lhi_queue_is_empty(h->slot));
 	return true;
 }
 
-/* By any other thread, or with a request id. */
+/* Releases in any other thread, or with a request id. */
 int
 lhi_release_reader(struct lh *lh, struct lh_lease *l)
 {
@@ -178,8 +182,8 @@ lhi_release_reader(struct lh *lh, struct lh_lease *l)
 
 	if (error != 0)
 		return error == -EALREADY ? 0 : error;
-	/* another thread may present the same lease, and the owner use the
-	 * claim again: so the claim first, by a swap; the word follows */
+	/* another thread may present the same lease, and the owner may use the
+	 * claim again: so swap the claim first; the word follows */
 	if (!leave_moving(lh, l, &h))
 		return lhi_lease_fail_lost(lh, &h);
 	l->opaque = LEASE_RELEASED;
@@ -193,7 +197,8 @@ release_shared_slow(struct lh *lh, struct lh_lease *l)
 	return lhi_release_slow(lh, l, lhi_release_reader);
 }
 
-/* By the thread that acquired it, when it was not the only reader. */
+/* Releases in the thread that acquired the lease, when there are other
+ * readers. */
 static __attribute__((noinline)) int
 release_shared_beside(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
     struct lh_lease *l)
@@ -218,7 +223,7 @@ release_shared_beside(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	return 0;
 }
 
-/* All but the straight path below. */
+/* Everything but the straight path below. */
 static __attribute__((noinline)) int
 release_shared_other(struct lh *lh, struct lh_lease *l)
 {
@@ -241,7 +246,7 @@ release_shared_other(struct lh *lh, struct lh_lease *l)
 	return 0;
 }
 
-/* Claim 0 went idle, and somebody has come to wait. */
+/* Claim 0 became idle, and somebody began to wait. */
 static __attribute__((noinline)) int
 release_shared_waited(struct lhi_claim_cache *m)
 {
@@ -249,7 +254,7 @@ release_shared_waited(struct lhi_claim_cache *m)
 	return 0;
 }
 
-/* free_word() has answered. */
+/* Completes a release after free_word() did not return 1. */
 static __attribute__((noinline)) int
 release_shared_freed(struct lhi_claim_cache *m, int freed, struct lh_lease *l)
 {
@@ -260,10 +265,9 @@ release_shared_freed(struct lhi_claim_cache *m, int freed, struct lh_lease *l)
 	return release_shared_slow(m->lh, l);
 }
 
-/*
- * The straight path: claim 0 frees the word, or beside other readers goes idle;
- * a constant claim and nothing kept over a call, as in acquire.
- */
+/* The straight path: claim 0 frees the word, or becomes idle beside other
+ * readers.  A constant claim, and nothing is kept over a call, as in
+ * acquire. */
 int
 lhi_release_shared(struct lh *lh, struct lh_lease *l)
 {

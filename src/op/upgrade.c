@@ -106,7 +106,7 @@ enqueue_claim(struct upgrade *u)
 	sh32_store_rlx(&c->park, PARK_AWAKE);
 	u->queued_ns = now_ns(u);
 	sh64_store_rlx(&c->since, lhi_since(v, u->queued_ns, u->m->tid));
-	sh64_store(&c->state, state_make(ST_WAIT, seq, 0));	/* 2 */
+	sh64_store(&c->state, state_make(ST_WAIT, seq, 0));	/* claim #2 */
 	lhi_point("upgrade.announced");
 	lhi_counters_spent(v);
 	lhi_counters_add(v, STAT_WAITS, 1);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lh_wait_free(): answers "does nobody hold it?", when that has come true.
+ * lh_wait_free(): waits until nobody holds the key.
  *
- * Who waits so is in no queue, so that nobody ever waits for him; hence nobody
- * wakes him either, and he looks by the clock, at first soon, then every 5 ms.
- * A look frees the key from who is gone, as everybody's does (shm/lock_word.c);
- * idle readers are revoked, and held nothing.
+ * These waiters are not queued, so nobody waits for them, and nothing wakes
+ * them.  They poll: soon at first, later every 5 ms.  Each look frees the key
+ * from holders that are gone, as every look does (shm/lock_word.c).  Idle
+ * readers are revoked; they held nothing.
  */
 #include <errno.h>
 #include <pthread.h>
