@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 4 */
 /*
- * More numbers that count up (finding B5; doc/format.md, "What counts up").  As
- * in numbers-come-round, each is set to just before its end and used beyond it:
+ * Issue 21 B5, doc/format.md, "What counts up": more numbers that count up.  As
+ * in numbers-come-round.c, each is set to just before its end and used beyond
+ * it: turns of a queue, named sessions in `until`, uses of value records,
+ * doorbells, the counters of `stats`, and those of the shim.
  *
- *	turns of a queue, named sessions in `until`, uses of value records,
- *	doorbells, the counters of `stats`, and those of the shim
+ * Otherwise a table that has run for years would stop working.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In a table of the machine that others may write, a user gets half the leases
- * at most, all users together all but a sixteenth, and root the rest.  Leases
- * are given out 64 at a time.  A user whose session has died gets them anew.
+ * Limits for each uid (spec section 6): in a table of the machine that others
+ * may write, a user gets at most half of the leases, all users together all but
+ * a sixteenth, and root the rest.  Leases are given out 64 at a time.  A user
+ * whose session has died gets its share again.
+ *
+ * Otherwise one user's leak would lock all others out.
  */
 #include <errno.h>
 #include <stdio.h>

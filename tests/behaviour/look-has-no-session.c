@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LH_LOOK attaches without a session: it can look and break leases, and what
- * needs a session says so (-EOPNOTSUPP).  It makes no table.
+ * LH_LOOK attaches without a session: such an attachment can inspect the table
+ * and break leases; a call that needs a session returns -EOPNOTSUPP. It makes
+ * no table.
+ *
+ * Otherwise an operator could not look at a table whose sessions are all in
+ * use.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 8 */
 /*
- * Policy live, and a holder whose control group is frozen (docker pause): it
- * looks as if it slept (version 2) or waited for a disk (version 1), and its
- * lease ends at its deadline all the same.  One that only sleeps, or waits in
- * the kernel for long, keeps it.  Where the groups cannot be seen, what the
- * kernel says of its wait decides, and what is not known ends at the deadline.
+ * Policy live: a holder whose control group is frozen (docker pause) looks as
+ * if it slept (version 2) or waited for a disk (version 1), and its lease must
+ * end at its deadline all the same.  A holder that only sleeps, or waits in the
+ * kernel for long, keeps it.  Where the groups cannot be seen, the kernel's
+ * word for its wait decides, and an unknown state ends at the deadline.
+ *
+ * Otherwise a frozen container would keep its keys for ever.
  */
 #include <errno.h>
 #include <fcntl.h>

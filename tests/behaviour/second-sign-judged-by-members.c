@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A second sign of life (lh_liveness_fd()) is judged by all members of its
- * table, whoever made it: a session that was passed on lives while the heir
- * does, and is dead afterwards.  Nobody but its maker, the table's owner and
- * root can open it for reading, which would keep it alive; and a stranger not
- * even for writing.
+ * Guarantee G1, lh_liveness_fd(): all members of a table judge a second sign of
+ * life, whoever made it: a session that was passed on lives while the heir
+ * does, and is dead afterwards.  Only its maker, the table's owner and root can
+ * open it for reading, which would keep it alive; a stranger cannot open it
+ * even for writing.  A child gets a /dev/shm of its own.  Needs root.
  *
- * A child gets a /dev/shm of its own.  Needs root.
+ * Otherwise a member would take a living session for dead, or a stranger could
+ * keep a dead one alive.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C2: a process finds that it is on a circle through a run's job, and is
- * stopped there.  The job gives up its wait, and waits for another key with the
- * same claim.  There is no circle any more, and none is reported: the process
- * gets its key when the run releases it.
+ * Issue 21 C2, deadlocks by job: a process finds that it is on a circle of
+ * waits through a run's job, and is stopped there.  The job gives up its wait,
+ * and waits for another key with the same claim.  There is no circle any more,
+ * and none may be reported: the process acquires its key when the run releases
+ * it.
+ *
+ * Otherwise a job would fail with a deadlock that does not exist.
  */
 #include "sake.h"
 

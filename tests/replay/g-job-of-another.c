@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C2: a process looks for what a run's job waits for, and is stopped when it
- * has seen whose job a session is, before it looks at its waits.  The
- * session ends.  One that is nobody's job gets its claims, and waits for what
- * the process has.  That is no circle, and none is reported.
+ * Issue 21 C2, deadlocks by job: a process looks for the waits of a run's job,
+ * and is stopped when it has seen whose job a session is, before it looks at
+ * its waits.  The session ends.  Another session, which is nobody's job, gets
+ * its claims, and waits for a key that the process holds.  That is no circle,
+ * and none may be reported.
+ *
+ * Otherwise a job would fail with a deadlock that does not exist.
  */
 #include "prim/shared.h"
 #include "proc/attachment.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12, finding A7: no loop's end rests on a shared word alone.  More rows of
- * g-restless-words.c: the word begins to change at a point within the
- * operation, or the operation begins where something else is used up.
+ * Guarantee G12, issue 21 A7: no loop's end rests on a shared word alone.  More
+ * rows of g-restless-words.c: the word begins to change at a point within the
+ * operation, or the operation begins when something else is used up.
+ *
+ * Otherwise one hostile member could make every process hang in the library.
  *
  * no mutant: a loop without its bound is refused by make lint, and would hang
  * here

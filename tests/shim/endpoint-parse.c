@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Endpoints as an operator writes them; what is none is refused with a word of
- * why. */
+/*
+ * Endpoints as an operator writes them: each form is understood, and anything
+ * else is refused with a reason.
+ *
+ * Otherwise a typing error would lead a shim to another store, or to none.
+ */
 #include "shim/store/endpoint.h"
 #include "tap.h"
 

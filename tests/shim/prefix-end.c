@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The range of a prefix: all that begins with it, and nothing else. */
+/*
+ * The range of a prefix contains all keys that begin with it, and no others.
+ *
+ * Otherwise a host would miss claims of its cluster, or count those of others.
+ */
 #include "shim/store/engine.h"
 #include "tap.h"
 
