@@ -99,7 +99,7 @@ silence(void)
 	ok(loop_until(base, &n.told, 2, 3000), "a silent server is left");
 	is_str(n.why, "no answer to a ping", "why");
 	ok(c.ended == 1 && c.fate == FATE_UNKNOWN,
-	    "the call was told before: unknown");
+	    "the call was reported before: unknown");
 	channel_free(n.ch);
 	server_stop(mute);
 }

@@ -36,16 +36,16 @@ call_within(int ms, const char *path, enum fate want, int status,
 	be_up();
 	if (!loop_call(n.ch, path, ms, "a question", &c))
 		bail_out("no call");
-	ok(loop_until(base, &c.ended, 1, 5000), "%s is told", path);
+	ok(loop_until(base, &c.ended, 1, 5000), "%s is reported", path);
 	is(c.fate, want, "%s: its fate", path);
 	is(c.status, status, "%s: its status", path);
 	if (!ok(strstr(c.why, why) != NULL, "%s: why", path))
 		diag("'%s' is not in '%s'", why, c.why);
 	loop_rest(base, 5);
-	is(c.ended, 1, "%s is told once", path);
+	is(c.ended, 1, "%s is reported once", path);
 }
 
-/* What is told sooner than its time is up, on a slow machine too. */
+/* Calls that are reported before their time is up, on a slow machine, too. */
 static void
 call(const char *path, enum fate want, int status, const char *why)
 {
@@ -119,8 +119,8 @@ test_done(void)
 
 	be_up();
 	ok(loop_call(n.ch, "/echo", 4000, "hear, hear", &c), "a call");
-	ok(c.ended == 0, "is not told before channel_call() returns");
-	ok(loop_until(base, &c.ended, 1, 5000), "it is told");
+	ok(c.ended == 0, "is not reported before channel_call() returns");
+	ok(loop_until(base, &c.ended, 1, 5000), "it is reported");
 	is(c.fate, FATE_DONE, "it is done");
 	is(c.len, 10, "the message is whole");
 	is_str(c.body, "hear, hear", "and what was said");

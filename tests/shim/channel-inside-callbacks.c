@@ -63,7 +63,7 @@ cancelling(void)
 		others[i] = begin(i % 2 ? "/echo" : "/silent", NULL, on_other);
 	ok(loop_until(base, &told, 1, 3000), "an answer cancels others");
 	loop_rest(base, 50);
-	is(others_told, 0, "some of which were answered: none is told");
+	is(others_told, 0, "some of which were answered: none is reported");
 	ok(begin("/echo", NULL, on_other) != NULL &&
 	    loop_until(base, &others_told, 1, 3000), "the channel goes on");
 	channel_free(n.ch);
@@ -88,7 +88,7 @@ freeing(void)
 		others[i] = begin(i % 2 ? "/echo" : "/silent", NULL, on_other);
 	ok(loop_until(base, &told, 1, 3000), "an answer frees the channel");
 	loop_rest(base, 50);
-	is(others_told, 0, "no other is told");
+	is(others_told, 0, "no other is reported");
 }
 
 static void
@@ -155,7 +155,7 @@ in_states(void)
 		loop_rest(base, 10);
 	ok(begin("/drop", NULL, on_other) != NULL, "a connection is lost");
 	ok(loop_until(base, &told, 1, 3000) && others_told == 1,
-	    "the call is told, then the channel, which is freed in it");
+	    "the call is reported, then the channel, which is freed in it");
 }
 
 static struct noted again;

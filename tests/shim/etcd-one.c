@@ -133,11 +133,11 @@ watching(void)
 	is(n.e->ops->watch(n.e, kv_text("t/w/")), 0, "a watch");
 	ok(loop_until(base, &n.looks, 1, 3000), "it begins: look");
 	ok(kv_put(&n, "t/w/a", "1", &s), "put");
-	ok(loop_until(base, &n.changes, 1, 3000), "it is told");
+	ok(loop_until(base, &n.changes, 1, 3000), "the watch reports it");
 	is_str(n.last, "t/w/a", "which");
 	ok(n.last_revision >= s.revision && !n.last_deleted, "when");
 	ok(kv_put(&n, "t/x", "1", &s) && kv_put(&n, "t/w/b", "2", &s), "put");
-	ok(loop_until(base, &n.changes, 2, 3000), "it is told");
+	ok(loop_until(base, &n.changes, 2, 3000), "the watch reports it");
 	is_str(n.last, "t/w/b", "what is under the prefix alone");
 	is(cluster_ctl(c, "del t/w/b"), 0, "delete");
 	ok(loop_until(base, &n.changes, 3, 3000) && n.last_deleted, "told");
@@ -217,7 +217,7 @@ closing(void)
 	is(other.e->ops->txn(other.e, &t, KV_MS, kv_note, &second), 0, "asked");
 	ok(loop_until(base, &closed, 1, 3000), "closed in an answer");
 	loop_rest(base, 50);
-	is(second.ended, told_before, "the other is not told after it");
+	is(second.ended, told_before, "the other is not reported after it");
 }
 
 int
@@ -226,7 +226,7 @@ main(void)
 	base = event_base_new();
 	c = cluster_start(1, NULL);
 	kv_open(&n, base, cluster_endpoints(c), NULL, NULL);
-	ok(n.states == 0, "nothing is told before the loop runs");
+	ok(n.states == 0, "nothing is reported before the loop runs");
 	ok(!kv_get(&n, "t/a", &s), "nor can anything be asked");
 	ok(kv_here(&n, 5000), "it is here");
 	ok(n.says == 0 || strstr(n.said, "3.4.31") != NULL, "said: %s",

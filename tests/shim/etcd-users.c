@@ -97,7 +97,7 @@ refused(const char *user, const char *password, const char *why)
 		diag("'%s' is not in '%s'", why, n.why);
 	ok(!kv_put(&n, "t/a", "x", &s), "nothing can be asked");
 	loop_rest(base, 500);
-	is(n.states, 1, "it is told once");
+	is(n.states, 1, "it is reported once");
 	kv_close(&n);
 }
 

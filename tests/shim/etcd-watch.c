@@ -69,7 +69,7 @@ many(void)
 		    said[i].fate == FATE_DONE;
 	is(all, 2000, "two thousand at once are done");
 	ok(loop_until(base, &n.changes, changes + 2000, 5000),
-	    "each is told by the watch");
+	    "the watch reports each");
 	loop_rest(base, 50);
 	is(n.changes, changes + 2000, "once");
 }

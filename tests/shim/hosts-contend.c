@@ -36,11 +36,9 @@ struct worker {
 	int number, host;
 };
 
-/*
- * Inside: with a lease that is good when we leave.  Who finds another one there
- * tells him: two were inside if his lease is good after that.  (He may have
- * been stopped, and his lease be over: that is nobody's fault.)
- */
+/* Inside: with a lease that is good when we leave.  A process that finds
+ * another one there marks it: two were inside if the other's lease is good
+ * after that.  (A stopped process's lease may be over, which is no fault.) */
 static void
 enter(struct lh *lh, const struct lh_lease *l, int me)
 {

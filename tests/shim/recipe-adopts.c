@@ -70,7 +70,7 @@ adopted(void)
 	}
 }
 
-/* Who waits behind it already is told of, and nothing need be kept. */
+/* A host that waits behind it is reported, and nothing needs to be kept. */
 static void
 not_kept(void)
 {

@@ -15,7 +15,7 @@ static enum want_event close_at;
 static bool retire, denied;
 static unsigned looks;
 
-/* What confirms a claim. */
+/* The transaction that confirms a claim. */
 static enum fake_mishap
 deny(unsigned host, uint64_t call, void *arg)
 {

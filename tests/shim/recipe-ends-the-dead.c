@@ -58,7 +58,7 @@ cut_off(void)
 	UNTIL(x.recalled);
 	fake_cut(a.e, true);
 	UNTIL(a.store == KV_AWAY);
-	is(a.store, KV_AWAY, "cut off: it is told (%s)", a.why);
+	is(a.store, KV_AWAY, "cut off: that is reported (%s)", a.why);
 	until = a.until_ns;
 	want(&w, &a, "w", CLAIM_EXCLUSIVE, 0);
 	want(&t, &a, "t", CLAIM_EXCLUSIVE, CLAIM_TRY);
@@ -68,7 +68,7 @@ cut_off(void)
 	now = member_now_ns();
 	ok(y.granted && now > until, "the other is granted it after D");
 	is((int)a.losts, 0, "who is cut off cannot know");
-	ok(x.c != NULL && !x.failed, "nor is told that its claim is lost");
+	ok(x.c != NULL && !x.failed, "nor is its claim reported lost");
 	ups = a.ups;
 	settled = a.settled;
 	fake_cut(a.e, false);

@@ -21,7 +21,7 @@ writers(void)
 	ok(x.granted == 1, "an idle key is granted");
 	want(&y, &b, "k", CLAIM_EXCLUSIVE, 0);
 	UNTIL(x.recalled);
-	is(x.recalled, CLAIM_EXCLUSIVE, "who has it is told that one waits");
+	is(x.recalled, CLAIM_EXCLUSIVE, "the holder learns that one waits");
 	want(&z, &c, "k", CLAIM_EXCLUSIVE, 0);
 	loop_for(50);
 	ok(!y.granted && !z.granted, "the others wait");
@@ -33,7 +33,7 @@ writers(void)
 	UNTIL(y.granted);
 	ok(y.granted && !z.granted, "the next has it");
 	UNTIL(y.recalled);
-	is(y.recalled, CLAIM_EXCLUSIVE, "and is told of the third");
+	is(y.recalled, CLAIM_EXCLUSIVE, "and learns of the third");
 	cmp(y.revision, >, x.revision, "tokens rise, above anchors");
 	want_leave(&y);
 	UNTIL(z.granted);
@@ -68,7 +68,7 @@ readers(void)
 	ok(w.granted && !z.granted, "both: the writer has it");
 	cmp(w.revision, >, x.revision, "tokens rise");
 	UNTIL(w.recalled);
-	is(w.recalled, CLAIM_SHARED, "and is told that a reader waits");
+	is(w.recalled, CLAIM_SHARED, "and learns that a reader waits");
 	want_leave(&w);
 	UNTIL(z.granted);
 	cmp(z.revision, >, w.revision, "tokens rise");

@@ -72,7 +72,7 @@ no_leader(void)
 	member_end();
 }
 
-/* missed: a look at everything is what tells of its end. */
+/* missed: only a look at everything shows its end */
 static void
 answer_lost(enum fake_mishap how, bool missed)
 {

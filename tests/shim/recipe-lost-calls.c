@@ -38,7 +38,7 @@ told(struct want *w)
 		gate_enter(&gate, mode, w->revision);
 }
 
-/* Who is denied asks again. */
+/* A denied host asks again. */
 static void
 get(struct want *w, struct member *m, enum claim_mode *mode, unsigned flags)
 {

@@ -87,7 +87,7 @@ run(enum fake_mishap mishap, const char *name)
 	member_end();
 }
 
-/* By hand, so nobody else sees to what it leaves. */
+/* By hand, so nobody else cleans up what it leaves. */
 static void
 ended_by_hand(void)
 {

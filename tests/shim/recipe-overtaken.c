@@ -37,7 +37,7 @@ lag(unsigned host, void *arg)
 	return host == 0 && a_misses ? FAKE_DROP : 0;
 }
 
-/* Granted, deleted by hand, and that is told before the grant is. */
+/* Granted, and deleted by hand; the deletion is reported first. */
 static void
 deleted_before_it_is_granted(unsigned flags)
 {
@@ -53,7 +53,7 @@ deleted_before_it_is_granted(unsigned flags)
 	loop_for(30);
 	a_has = FAKE_NONE;
 	is(x.granted, 0, "%s whose key was deleted is not granted", how);
-	is(x.error, ENOENT, "and %s is told so", how);
+	is(x.error, ENOENT, "and %s gets that error", how);
 	want_leave(&y);
 	want_leave(&x);
 }
@@ -130,7 +130,7 @@ adopted_while_others_leave(void)
 	UNTIL(count_keys("test/q/") == 0);
 }
 
-/* What a session has is deleted by hand while it is adopted. */
+/* A session's claims are deleted by hand while it is adopted. */
 static void
 deleted_while_adopted(unsigned ms)
 {
@@ -155,7 +155,7 @@ deleted_while_adopted(unsigned ms)
 		want_leave(&kept);
 }
 
-/* What an earlier life asked for is done while its session is adopted. */
+/* A request of an earlier life is applied while its session is adopted. */
 static void
 done_while_adopted(unsigned ms)
 {
@@ -193,7 +193,7 @@ its_session_is_deleted(void)
 	loop_for(20);
 	want_leave(&x);
 	loop_for(200);
-	is((int)(a.losts - losts), 1, "it is told that it is lost");
+	is((int)(a.losts - losts), 1, "the loss is reported");
 	ok(strstr(a.why, "by hand") != NULL, "and how: %s", a.why);
 	is(y.granted, 0, "and has no turn");
 	is(y.error, ESTALE, "its claim has ended");

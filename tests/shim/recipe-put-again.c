@@ -79,7 +79,7 @@ run(bool anchor)
 		ok(claim_anchor(x.c), "a new revision is asked for");
 	fake_cut(a.e, false);
 	UNTIL(x.failed);
-	is(x.failed, 1, "who had it is told");
+	is(x.failed, 1, "the former holder learns of it");
 	is(x.error, ENOENT, "that it was deleted");
 	for (int i = 0; i < 100 && count_keys("test/q/k/") > 1; i++)
 		loop_for(50);
@@ -90,7 +90,7 @@ run(bool anchor)
 	UNTIL(y.recalled);
 	want_leave(&y);
 	UNTIL(z.granted);
-	is(z.granted, 1, "it may be had again");
+	is(z.granted, 1, "it can be acquired again");
 	want_leave(&z);
 	member_close(&a);
 	member_close(&b);

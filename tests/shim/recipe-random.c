@@ -199,7 +199,7 @@ act_on(struct want *w)
 	}
 }
 
-/* Some do not leave before they are told something. */
+/* Some do not leave before they get a report. */
 static void
 see_waiting(struct host *h, int i)
 {
@@ -300,7 +300,7 @@ stop(struct host *h)
 	member_close(&h->m);
 }
 
-/* What goes wrong. */
+/* Chooses what fails. */
 
 /* Is it to write what that host may not?  Of a lease nobody knows. */
 static bool
@@ -472,7 +472,7 @@ main(int argc, char **argv)
 		(void)waitpid(child[i], &status, 0);
 		is(status, 0, "seed %ju", (uintmax_t)seed + i);
 		ok(r->idle, "all who want get, and leave");
-		cmp(r->longest, <, LONGEST, "and are told, soon");
+		cmp(r->longest, <, LONGEST, "and get a report, soon");
 		is((int)r->queued, 0, "nothing is left in the queues");
 		is((int)r->sessions, HOSTS, "nor of sessions");
 		is((int)r->doubles, 0, "never two at once");

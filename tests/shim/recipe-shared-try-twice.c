@@ -39,7 +39,7 @@ run(enum fake_mishap mishap, const char *name)
 	is(what, FAKE_NONE, "it was asked twice");
 	claim_anchor(x.c);
 	UNTIL(x.anchored || x.failed);
-	is(x.failed, 0, "it is not told that it was lost (%s)", x.why);
+	is(x.failed, 0, "it is not reported lost (%s)", x.why);
 	is(x.anchored, 1, "it has drawn a new revision");
 	want(&y, &b, "k", CLAIM_EXCLUSIVE, 0);
 	UNTIL(count_keys("test/q/") >= 2);

@@ -79,7 +79,7 @@ refused(void)
 
 	UNTIL(a.marks > marks);
 	mark = a.mark;
-	cmp(mark.revision, >, 0, "a mark is told");
+	cmp(mark.revision, >, 0, "a mark is reported");
 	want(&x, &a, "k", CLAIM_EXCLUSIVE, 0);
 	UNTIL(x.granted);
 	fake_store_become(member_store, mark.cluster, 3);

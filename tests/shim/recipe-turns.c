@@ -74,7 +74,7 @@ one_waits(void)
 	is((int)(after.calls - before.calls), 0, "without asking the store");
 	is((int)(after.lists - before.lists), 0, "without a look at all");
 	cmp(y.revision, >, x.revision, "its token is above all before");
-	is(y.recalled, CLAIM_EXCLUSIVE, "who came meanwhile is told of");
+	is(y.recalled, CLAIM_EXCLUSIVE, "the newcomer is reported");
 	claim_anchor(y.c);
 	UNTIL(y.anchored);
 	at = leave_at(&y);
@@ -216,7 +216,7 @@ its_key_is_deleted(bool missed)
 	b_asks_in_vain = false;
 	UNTIL(y.failed || y.granted);
 	is(y.granted, 0, "its own key was deleted%s: it has no turn", how);
-	is(y.error, ENOENT, "and is told so%s", how);
+	is(y.error, ENOENT, "with that error%s", how);
 	is((int)(stats_of(&b).gaps - gaps), missed, "gaps%s", how);
 	is((int)(stats_of(&b).turns - turns), 0, "turns%s", how);
 }

@@ -29,7 +29,7 @@ do_try_all(void *arg)
 		hosts_want(fd, i + 1, key[i], RIGHT_EXCLUSIVE, FRAME_TRY);
 }
 
-/* How many are told that they are busy. */
+/* Counts the tries that return busy. */
 static int
 try_all(uint32_t round)
 {
@@ -63,7 +63,7 @@ main(void)
 	for (uint32_t i = 0; i < ROUNDS; i++)
 		good += try_all(i) == KEYS;
 	/* but if the machine stood still for longer than they wait */
-	cmp(good, >=, ROUNDS - 1, "each is told that it is busy");
+	cmp(good, >=, ROUNDS - 1, "each try returns busy");
 	(void)close(fd);
 	for (int i = 0; i < ROUNDS * KEYS; i++)
 		(void)lh_release(b->lh, &l[i]);

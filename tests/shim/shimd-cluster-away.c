@@ -51,7 +51,7 @@ main(void)
 	cmp(lhi_cluster_epoch(&a->lh->v), >, epoch, "in another epoch");
 	is(host_right(a, "cluster:idle"), RIGHT_NONE, "all rights are void");
 	is(ask(waiting, key, RIGHT_EXCLUSIVE, 0), FRAME_AWAY,
-	    "who asks A is told that the cluster is away");
+	    "a caller of A learns that the cluster is away");
 	is(ask(waiting, key, RIGHT_SHARED, FRAME_TRY), FRAME_AWAY,
 	    "a try as well");
 	hosts_want(waiting, 9, key, RIGHT_SHARED, FRAME_TRY);
@@ -82,11 +82,11 @@ main(void)
 	is(host_up(b), 0, "B's shim begins without the cluster");
 	fd = dial(b);
 	ok(t_until(T_HANG_MS, ask(fd, key, RIGHT_SHARED, FRAME_TRY) ==
-	    FRAME_AWAY), "who asks is told so");
+	    FRAME_AWAY), "a caller learns that");
 	host_cut(b, false);
 	ok(t_until(T_HANG_MS, host_reaches_now(b)), "it comes");
 	is(take(b, key, RIGHT_EXCLUSIVE, T_HANG_MS, &m), 0,
-	    "and the key is to be had");
+	    "and the key can be acquired");
 	(void)close(fd);
 	hosts_end();
 	return done();

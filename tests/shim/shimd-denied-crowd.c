@@ -147,12 +147,12 @@ main(void)
 	is(there, 0, "B has it");
 	for (int i = 0; i < WAITERS; i++) {
 		(void)t_join(waiter[i]);
-		is(told[i], -EACCES, "who waited is told");
+		is(told[i], -EACCES, "the waiter is refused");
 	}
 	cmp(claims_now() - before, <=, 2 * WAITERS, "claims of A's");
 	before = claims_now();
 	is(lh_acquire(hosts[0].lh, "cluster:z", &o, &l), -EACCES,
-	    "who waits for another key is told");
+	    "a wait for another key is refused");
 	ok(strstr(lh_error_detail(), "permission denied") != NULL, "why: %s",
 	    lh_error_detail());
 	is(claims_now() - before, 1, "it was asked for once");
@@ -161,7 +161,7 @@ main(void)
 	is(finish(), -EACCES, "and with a ticket");
 	denied = false;
 	ok(t_until(T_HANG_MS, lh_acquire(hosts[0].lh, "cluster:z", &o, &l) ==
-	    0), "with permission it is to be had, soon");
+	    0), "with permission it is soon granted");
 	hosts_end();
 	return done();
 }

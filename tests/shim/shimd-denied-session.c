@@ -61,10 +61,10 @@ main(void)
 	ok(t_until(T_HANG_MS, is_dark()), "the session ends");
 	is(lh_acquire(a->lh, key, &o, &l), -EHOSTUNREACH, "who wants it then");
 	ok(strstr(lh_error_detail(), "permission denied") != NULL,
-	    "is told why: %s", lh_error_detail());
+	    "gets the reason: %s", lh_error_detail());
 	hosts_do(do_allow, NULL);
 	ok(t_until(T_HANG_MS, lh_acquire(a->lh, key, &o, &l) == 0),
-	    "with permission it is to be had, soon");
+	    "with permission it is soon granted");
 	is(lh_release(a->lh, &l), 0, "released");
 	hosts_end();
 	return done();

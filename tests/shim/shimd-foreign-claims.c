@@ -61,7 +61,7 @@ main(void)
 	refused("test/q/nightly/694d9a2b1f0c3d5e");
 	refused("test/q/stray");
 	is(take(a, "cluster:k", RIGHT_EXCLUSIVE, T_HANG_MS, &l), 0,
-	    "a key is had");
+	    "a key is acquired");
 	hosts_do(do_put, (void *)(uintptr_t)"test/q/k/694d9a2b1f0c3d5e");
 	ok(t_until(T_HANG_MS, host_counts(a).foreign == 1),
 	    "one that comes later is counted");

@@ -71,17 +71,18 @@ main(void)
 	hosts_do(do_up, a);
 	is(a->last_error, 0, "another shim, which may not look");
 	is(acquire(a, "cluster:k", LH_WAIT_FOREVER, &l), -EHOSTUNREACH,
-	    "who waits for another key is told");
+	    "a wait for another key is refused");
 	ok(strstr(lh_error_detail(), "permission denied") != NULL, "why: %s",
 	    lh_error_detail());
 	is(acquire(a, "cluster:k", 0, &l), -EHOSTUNREACH, "a try as well");
 	is(lh_verify(a->lh, &held), 0, "what is held is held still");
 	is(lh_release(a->lh, &held), 0, "released");
 	is(acquire(a, "cluster:held", T_HANG_MS, &held), 0,
-	    "and may be had again, as this host has it");
+	    "and can be acquired again, because this host has it");
 	refused = false;
 	ok(t_until(T_HANG_MS, host_reaches_now(a)), "it is let look");
-	is(acquire(a, "cluster:k", T_HANG_MS, &l), 0, "the key is to be had");
+	is(acquire(a, "cluster:k", T_HANG_MS, &l), 0,
+	    "the key can be acquired");
 	is(lh_release(a->lh, &l), 0, "released");
 	is(lh_release(a->lh, &held), 0, "both");
 	hosts_end();

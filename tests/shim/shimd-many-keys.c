@@ -55,7 +55,7 @@ try_gets(void *fd)
 	return want_all(*(int *)fd, FRAME_TRY, 4, 4) == FRAME_GRANTED;
 }
 
-/* What host 0 asks for, of which claims are put. */
+/* The transactions of host 0 that put claims. */
 static _Atomic unsigned claiming;
 
 static enum fake_mishap

@@ -132,7 +132,7 @@ drawn(struct host *h, int place)
 	return yes;
 }
 
-/* Who has it?  True: that is told, or that there is no memory. */
+/* Asks for the holder.  True if it is named, or if there is no memory. */
 static bool
 looked(struct host *h, int place, unsigned *refused)
 {
@@ -203,8 +203,8 @@ main(void)
 	left = 0;
 	cmp(place, >, 3, "places, at each of which there is no memory");
 	cmp(place, <, PLACES_MAX, "all of them");
-	cmp(refused, >, 0, "some were told so");
-	is(late, 0, "nobody waits in vain");
+	cmp(refused, >, 0, "some got that error");
+	is(late, 0, "nobody waits without an answer");
 	for (place = 1; place <= 3; place++)
 		ok(drawn(a, place), "asked on the way, at place %d", place);
 	place = late = 0;
@@ -217,7 +217,7 @@ main(void)
 		}
 	} while (left == 0 && place < PLACES_MAX);
 	left = 0;
-	is(late, 0, "who asks for the holders is told them, or why not");
+	is(late, 0, "a question for the holders gets them, or the reason");
 	cmp(refused, >, 1, "there was no memory at some places");
 	cmp(place, <, PLACES_MAX, "all of them");
 	place = 0;

@@ -55,10 +55,10 @@ main(void)
 	for (mishap = FAKE_REFUSED; mishap <= FAKE_DENIED; mishap++) {
 		whose = 1;
 		is(host_up(b), 0, "B's shim begins, and is refused");
-		is(acquire(b), -EHOSTUNREACH, "who waits is told");
+		is(acquire(b), -EHOSTUNREACH, "a waiter gets the error");
 		whose = NOBODY;
 		ok(t_until(T_HANG_MS, host_reaches_now(b)), "it is heard");
-		is(acquire(b), 0, "and the key is to be had");
+		is(acquire(b), 0, "and the key can be acquired");
 		host_ended(b);
 	}
 	hosts_end();

@@ -51,7 +51,7 @@ main(void)
 	is_told(a, "cluster:k", FRAME_REANCHOR, "a newer base of it");
 	is_told(a, "cluster:new", FRAME_TRY, "another one");
 	is(take(a, "cluster:k", RIGHT_EXCLUSIVE, T_HANG_MS, &l), 0,
-	    "the first one is to be had still");
+	    "the first one can still be acquired");
 	is(lh_release(a->lh, &l), 0, "release");
 	hosts_end();
 	return done();

@@ -56,7 +56,7 @@ try_both(struct host *h, enum lh_mode mode)
 	return e == 0 ? lh_release_many(h->lh, l, 2) : e;
 }
 
-/* Tries meanwhile; how many were in vain. */
+/* Tries meanwhile: how many failed. */
 static unsigned
 tries(struct host *h, const char *what, int (*try)(struct host *,
     enum lh_mode))
@@ -96,7 +96,7 @@ main(void)
 		is(lh_acquire(a->lh, key[i], &o, &l), 0, "a key comes here");
 		is(lh_release(a->lh, &l), 0, "and stays");
 	}
-	is(tries(a, "one", try_one), 0, "no try of it alone is in vain");
+	is(tries(a, "one", try_one), 0, "no try of it alone fails");
 	is(tries(a, "two", try_both), 0, "none of it with another");
 	is(lh_acquire(a->lh, key[0], &o, &l), 0, "a process has it");
 	began_ns = t_now_ns();
