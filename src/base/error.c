@@ -139,9 +139,16 @@ report_busy(struct detail *d)
 	double held = (double)(b->now_ns - b->since_ns) / NS_PER_SEC;
 	double left = (double)(b->expires_ns - b->now_ns) / NS_PER_SEC;
 	char readers[48] = "", ends[64] = "its lease has no deadline";
-	char who[104], blind[160] = "";
+	char who[104], blind[256] = "";
 
-	if (b->blind != 0)
+	if (b->sign_lost)
+		(void)snprintf(blind, sizeof(blind), "; this process cannot "
+		    "tell whether the holder lives, because its sign of life "
+		    "/dev/shm/leasehold.%u/%016llx-%u.sign is lost (%s): see "
+		    "that it has ended, then \"leasehold break\"",
+		    b->sign_uid, (unsigned long long)b->sign_table,
+		    b->sign_record, strerror(b->blind));
+	else if (b->blind != 0)
 		(void)snprintf(blind, sizeof(blind), "; this process cannot "
 		    "tell whether the holder lives, because it cannot use "
 		    "the table's live file (%s)", strerror(b->blind));

@@ -26,6 +26,10 @@ struct lhi_busy_detail {
 	bool with_session;	/* expires_ns is the end of the named session */
 	bool waiters;		/* others wait for it */
 	bool foreign;		/* `pid` is of another pid namespace */
+	bool sign_lost;		/* `blind` is of the holder's second sign */
+	uint32_t sign_uid;	/* which is this user's, ... */
+	uint32_t sign_record;	/* ... of that session record ... */
+	uint64_t sign_table;	/* ... of that table */
 	int blind;		/* errno of the failed check whether the holder
 				 * lives; 0: checked */
 	char application[32];

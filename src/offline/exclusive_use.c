@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <leasehold.h>
+#include "shm/session_sign.h"
 #include "shm/session_bytes.h"
 #include "offline/exclusive_use.h"
 #include "offline/lockers.h"
@@ -86,6 +87,13 @@ has_process_ended(const struct lhi_view *v, uint32_t idx)
 	return ended;
 }
 
+/* True if nobody can tell whether that session's second sign is held. */
+static bool
+is_sign_lost(const struct lhi_view *v, uint32_t idx)
+{
+	return lhi_sign_is_promised(v, idx) && lhi_sign_held(v, idx) < 0;
+}
+
 /* Names the process of that record, which holds its bytes. */
 static void
 name_user(const struct lhi_view *v, uint32_t idx, char *to, size_t len)
@@ -101,9 +109,12 @@ name_user(const struct lhi_view *v, uint32_t idx, char *to, size_t len)
 		    "namespace, number %u there)", name,
 		    sh32_load_rlx(&se->pid));
 	else
-		(void)snprintf(to, len, "%s%s[%u]%s", ended ?
-		    "a process left running by " : "", name,
-		    sh32_load_rlx(&se->pid), ended ? ", which has ended" : "");
+		(void)snprintf(to, len, "%s%s[%u]%s", !ended ? "" :
+		    is_sign_lost(v, idx) ? "perhaps a process left running by "
+		    : "a process left running by ", name,
+		    sh32_load_rlx(&se->pid), !ended ? "" :
+		    is_sign_lost(v, idx) ? ", which has ended and whose sign "
+		    "of life is lost" : ", which has ended");
 }
 
 static int
@@ -147,8 +158,7 @@ lhi_exclusive_use_force(struct lhi_exclusive_use *a)
 {
 	a->removal = lhi_removal_lock(a->v.path);
 	if (a->removal == -EAGAIN)
-		return lhi_fail(-EBUSY, "%s is being removed or repaired by "
-		    "another process", a->v.path);
+		return lhi_removal_fail_busy(a->v.path);
 	if (a->removal < 0)
 		return a->removal;
 	/* a member may have locked it, who is not asked here */
@@ -163,21 +173,18 @@ lhi_exclusive_use_lock(struct lhi_exclusive_use *a, bool in_use, const char
 	int error;
 
 	a->removal = lhi_removal_lock(a->v.path);
-	if (a->removal < 0 && a->removal != -EAGAIN)
-		return a->removal;
+	if (a->removal < 0)
+		return a->removal != -EAGAIN ? a->removal :
+		    lhi_removal_fail_busy(a->v.path);
 	/* that only tells others why they cannot get a session */
-	error = a->removal < 0 ? -EAGAIN : in_use ? 0 :
-	    lhi_session_lock_removal(a->live_fd);
-	if (error == -EAGAIN && a->removal >= 0) {
+	error = in_use ? 0 : lhi_session_lock_removal(a->live_fd);
+	if (error == -EAGAIN) {
 		char who[200];
 
 		lhi_lockers_name(who, sizeof(who), a->live_fd);
 		return lhi_fail(-EBUSY, "the byte of %s for removals is locked "
 		    "by %s: end it", a->v.path, who);
 	}
-	if (error == -EAGAIN)
-		return lhi_fail(-EBUSY, "%s is being removed or repaired by "
-		    "another process", a->v.path);
 	if (error == 0 && !in_use) {
 		error = lhi_session_bar(&a->v, a->live_fd);
 		if (error == -EAGAIN)

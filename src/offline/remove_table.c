@@ -76,8 +76,7 @@ remove_foreign(struct lhi_exclusive_use *r, int error, bool force)
 		return r->fd;
 	lock = lhi_removal_lock(r->v.path);
 	if (lock == -EAGAIN)
-		return lhi_fail(-EBUSY, "%s is being removed by another "
-		    "process", r->v.path);
+		return lhi_removal_fail_busy(r->v.path);
 	if (lock < 0)
 		return lock;
 	error = lhi_table_remove_foreign(r->v.path, r->fd);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "op/acquire.h"
 #include "op/busy_detail.h"
+#include "shm/session_sign.h"
 #include "shm/readers.h"
 #include "shm/events.h"
 #include "shm/lock_word.h"
@@ -48,6 +49,23 @@ is_own_wait(struct lhi_view *v, uint32_t ci, void *arg)
 	return !*others;
 }
 
+/* Is it the holder's second sign that cannot be asked?  Not where its own bytes
+ * say that it lives, because then nobody asks for that. */
+static void
+describe_lost_sign(struct lhi_view *v, uint32_t idx, struct lhi_busy_detail *b)
+{
+	int held = idx >= v->geo.max_sessions ||
+	    !lhi_sign_is_promised(v, idx) ? 0 : lhi_sign_held(v, idx);
+
+	if (held >= 0)
+		return;
+	b->blind = -held;
+	b->sign_lost = true;
+	b->sign_uid = lhi_sign_user(v, idx);
+	b->sign_record = idx;
+	b->sign_table = v->uuid[0];
+}
+
 static void
 describe_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy_detail *b)
 {
@@ -65,8 +83,11 @@ describe_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy_detail *b)
 	b->since_ns = lhi_claim_since_ns(v, &v->claims[ci]);
 	b->expires_ns = lhi_ends_ns(v, sh64_load(&v->claims[ci].state));
 	b->blind = atomic_load(&v->blind);
+	if (b->blind != 0)
+		describe_lost_sign(v, si, b);
 	if (lhi_named_describe(v, owner, name, &until_ns)) {
 		b->blind = 0;
+		b->sign_lost = false;
 		b->session = true;
 		b->with_session = until_ns < b->expires_ns;
 		if (b->with_session)

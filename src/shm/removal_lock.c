@@ -14,20 +14,26 @@
  * lock counts only if the file still has the name after it was locked.
  *
  * A crash leaves the file, unlocked; the next remover takes it.  A remover that
- * is stopped keeps others from removing that table, and from nothing else.
+ * is stopped keeps others from removing that table, and from nothing else.  It
+ * writes its pid and pid namespace into the file, so that they can name it.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "base/process.h"
+#include "base/procstat.h"
 #include "prim/bytelock.h"
 #include "prim/descriptor.h"
 #include "prim/shared.h"
 #include "shm/removal_lock.h"
 #include "shm/table_dir.h"
 
+#define OWNER_MAX 48	/* of the text that names the holder of the lock */
 #define TRIES 100	/* each time another removal came to its end */
 #define FLAGS (O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
 
@@ -39,6 +45,38 @@ has_name(int dir, const char *leaf, int fd)
 	return fstat(fd, &opened) == 0 && S_ISREG(opened.st_mode) &&
 	    fstatat(dir, leaf, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+/* Leaves in the locked file who has the lock.  (Else nobody is named.) */
+static void
+write_own_pid(int fd)
+{
+	char text[OWNER_MAX];
+	int n;
+
+	n = snprintf(text, sizeof(text), "%d %" PRIu64 "\n", (int)getpid(),
+	    lhi_process_pid_ns());
+	if (ftruncate(fd, 0) == 0)
+		(void)!pwrite(fd, text, (size_t)n, 0);
+}
+
+/* Reads which process has the lock; 0: not known here. */
+static pid_t
+read_owner(int dir, const char *leaf)
+{
+	int fd = lhi_fd_openat(dir, leaf, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
+	    O_NONBLOCK, 0), pid = 0;
+	char text[OWNER_MAX] = "";
+	uint64_t ns = 0;
+
+	if (fd < 0)
+		return 0;
+	if (pread(fd, text, sizeof(text) - 1, 0) > 0 &&
+	    (sscanf(text, "%d %" SCNu64, &pid, &ns) != 2 || pid < 1 ||
+	    ns == 0 || ns != lhi_process_pid_ns()))
+		pid = 0;
+	(void)close(fd);
+	return pid;
 }
 
 static int
@@ -57,8 +95,10 @@ lock_in(int dir, const char *path)
 		lhi_point("removal.opened");
 		error = lhi_byte_lock(fd, 0);
 		if (error == 0 && (has_name(dir, leaf, fd) ||
-		    lhi_mutant_on(lock_unnamed)))
+		    lhi_mutant_on(lock_unnamed))) {
+			write_own_pid(fd);
 			return fd;
+		}
 		(void)close(fd);
 		if (error != 0)
 			break;
@@ -83,6 +123,32 @@ lhi_removal_lock(const char *path)
 	fd = lock_in(dir, path);
 	(void)close(dir);
 	return fd;
+}
+
+int
+lhi_removal_fail_busy(const char *path)
+{
+	int dir = lhi_table_dir_open(path, false);
+	char leaf[TABLE_LEAF_MAX];
+	struct lhi_procstat ps;
+	pid_t pid = 0;
+
+	lhi_table_dir_beside(leaf, path, ".removal");
+	if (dir >= 0) {
+		pid = read_owner(dir, leaf);
+		(void)close(dir);
+	}
+	if (pid == 0 || !lhi_procstat_read(pid, 0, &ps))
+		return lhi_fail(-EBUSY, "%s is being removed or repaired by "
+		    "another process: try again, or look which process has "
+		    "%s open", path, leaf);
+	if (ps.state == 'T' || ps.state == 't')
+		return lhi_fail(-EBUSY, "%s is being removed or repaired by "
+		    "process %d, which is stopped: end it (kill -KILL %d), or "
+		    "let it go on (kill -CONT %d)", path, (int)pid, (int)pid,
+		    (int)pid);
+	return lhi_fail(-EBUSY, "%s is being removed or repaired by process "
+	    "%d: try again when that has ended", path, (int)pid);
 }
 
 void

@@ -6,6 +6,10 @@
 /* Locks the name of the table at path for a removal.  A descriptor; -EAGAIN:
  * another process is at it; -EACCES: it is not ours to remove; -errno. */
 int lhi_removal_lock(const char *path);
+/* Fails with -EBUSY, and names the process that has the lock, if it is known,
+ * and whether it is stopped. */
+int lhi_removal_fail_busy(const char *path);
+
 void lhi_removal_unlock(const char *path, int lock);
 
 #endif

@@ -299,20 +299,27 @@ is_sign(const struct lhi_view *v, const struct shm_session *se, unsigned uid,
 	    st->st_ino == sh64_load(&se->sign_copy));
 }
 
-int
-lhi_sign_held(const struct lhi_view *v, uint32_t idx)
+uint32_t
+lhi_sign_user(const struct lhi_view *v, uint32_t idx)
 {
 	const struct shm_session *se = &v->sessions[idx];
 	unsigned uid = sh32_load(&se->sign) ^ SIGN_OF_UID;
 	unsigned again = sh32_load(&se->sum) ^ SIGN_OF_UID;
+
+	/* one of them was changed: most have their own for effective user */
+	return uid != again && uid != sh32_load_rlx(&se->uid) ? again : uid;
+}
+
+int
+lhi_sign_held(const struct lhi_view *v, uint32_t idx)
+{
+	const struct shm_session *se = &v->sessions[idx];
+	unsigned uid = lhi_sign_user(v, idx);
 	char path[SIGN_PATH_MAX];
 	struct stat st;
 	bool is;
 	int fd;
 
-	/* one of them was changed: most have their own for effective user */
-	if (uid != again && uid != sh32_load_rlx(&se->uid))
-		uid = again;
 	if (!is_place(v, uid))
 		return -errno;
 	name_sign(path, v, idx, uid);

@@ -29,6 +29,9 @@ void lhi_sign_begin(const struct lhi_view *v, uint32_t idx);
 /* True if record idx says that there is a second sign. */
 bool lhi_sign_is_promised(const struct lhi_view *v, uint32_t idx);
 
+/* Whose directory the sign of record idx stands in: a user id. */
+uint32_t lhi_sign_user(const struct lhi_view *v, uint32_t idx);
+
 /*
  * Asks for the second sign of record idx, which says that there is one.  1:
  * somebody holds it; 0: nobody does; -errno: this process cannot tell.

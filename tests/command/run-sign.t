@@ -156,4 +156,29 @@ for mode in keep drop; do
 		is "$status" 0 "  the last one is killed: $key is free"
 	done
 done
+
+# A sign of life that was removed by hand: nobody says that its holder is dead,
+# and the error of whoever is refused names the missing file.
+"$LEASEHOLD" run --ttl 60s k3 bash -c 'sleep 60 & echo $! $$; exec sleep 60' \
+    >"$dir/pids" &
+run=$!
+mind $run
+until_true 10000 test -s "$dir/pids"
+read -r child job <"$dir/pids"
+mind "$child" "$job"
+live=$(echo "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE".live.*)
+rm -f "/dev/shm/leasehold.$(id -u)/${live##*.}"-*.sign
+kill -KILL "$run"
+wait "$run" 2>/dev/null
+run lh run -n k3 true
+is "$status" 75 "a sign is lost, and run is killed: the key is held"
+like "$err" "its sign of life /dev/shm/leasehold.$(id -u)/${live##*.}-" \
+    "  which file is missing"
+like "$err" "leasehold break" "  and what to do"
+run lh rm
+is "$status" 75 "  the table is in use"
+like "$err" "whose sign of life is lost" "  by whom nobody can tell"
+run lh break k3
+run lh run -n k3 true
+is "$status" 0 "  broken: the key is free"
 finish
