@@ -130,4 +130,17 @@ run env "LEASEHOLD_HELD=x,$LEASEHOLD_TABLE:a=$id,y" "$LEASEHOLD" run a true
 like "$err" "wait for itself" "an entry among others is found"
 kill -TERM "$holder"
 
+# A stranger to a reader that names its lease gains what a high priority gives:
+# it reads before a writer that waits.  It gets no key that a writer has.
+bg "$LEASEHOLD" run -s --ttl 60s f sleep 100
+until_true 5000 has_holders f 1
+id=$(lh status --json f | jq -r '.holders[0].lease_id')
+bg "$LEASEHOLD" run --ttl 60s -w 100s f sleep 100
+until_true 5000 has_waiters f 1
+run lh run -s -n f true
+is "$status" 75 "a writer waits: nobody else reads"
+run env LEASEHOLD_HELD="$LEASEHOLD_TABLE:f=$id" "$LEASEHOLD" run -s -n f true
+is "$status" 0 "but whoever names a reader's lease"
+run env LEASEHOLD_HELD="$LEASEHOLD_TABLE:f=$id" "$LEASEHOLD" run -n f true
+is "$status" 75 "and does not write"
 finish
