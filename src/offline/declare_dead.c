@@ -71,6 +71,8 @@ judge_session(struct lhi_exclusive_use *a, uint32_t i, uint64_t s)
 	const struct shm_session *se = &a->v.sessions[i];
 	pid_t pid = lhi_session_pid(&a->v, sid_make(sess_inc(s), i));
 
+	if (lhi_mutant_on(declares_living))
+		return FOUND_DEAD;
 	if (pid > 0 && is_there(pid, sh64_load_rlx(&se->start_ticks)))
 		return FOUND_ALIVE;
 	if (lhi_sign_is_promised(&a->v, i) && lhi_sign_held(&a->v, i) == 1)
