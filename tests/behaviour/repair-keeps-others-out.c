@@ -97,8 +97,8 @@ bad_input(void)
 	const char *none = t_table();
 
 	is(lh_table_repair(none, 0, NULL, NULL), -ENOENT, "no table");
-	is(lh_table_repair(none, LH_FORCE, NULL, NULL), -EINVAL, "a flag that "
-	    "makes no sense");
+	is(lh_table_repair(none, LH_CREATE_ONLY, NULL, NULL), -EINVAL,
+	    "a flag that makes no sense");
 	is(lh_table_repair("no/name", 0, NULL, NULL), -EINVAL, "no name");
 }
 
