@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 5 */
+/* test: release: a million calls: three times as long under ASan */
 /*
  * The rarer options of an acquire work for cluster keys as well: request ids,
  * holder ids, values, policies, named sessions and hand-over; tokens when those

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 15 */
 /*
  * Guarantee G8: a table takes 4,096 attachments at the same time; each acquires
  * and releases a key, and all can end.  (Fewer on slow runs, and where a

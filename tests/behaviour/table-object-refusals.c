@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 20 */
 /*
  * Guarantee G12: whatever is in the place of a table's object, lh_open()
  * refuses it cleanly: the documented error, a sentence, no handle, no change,
