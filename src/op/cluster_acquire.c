@@ -1,38 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Acquiring a key of a cluster: answers "how do I come to hold it here, and
- * this host to have it there?".
+ * Acquires a cluster key: locally in the table, and for this host in the
+ * cluster.  acquire_options.c and src/live call it.
  *
- *	1  has this host the right to it, in that mode?  Else the shim is asked
- *	   for it (op/shim_request.c), which says that it will see to it
- *	   (QUEUED), that it is there (GRANTED), or why it cannot be had
- *	2  acquired in the table, like any key: as long as this host has not got
- *	   it the shim holds it there, so that processes queue behind it, and
- *	   each goes by its priority, its deadline and its switch
- *	3  is the right there, and the token one of it?  Then it is held.  Else
- *	   it is given back at once: from 1
+ * 1. If this host has no right to the key in that mode, ask the shim
+ *    (op/shim_request.c).  It answers that it requests the right (QUEUED), that
+ *    the right is set (GRANTED), or why it cannot be acquired.
+ * 2. Acquire the key in the table, like any key.  While this host has no right,
+ *    the shim holds the key there, so processes queue behind it, each with its
+ *    priority, deadline and cancellation switch.
+ * 3. If the right is set and covers the token, the key is held.  Otherwise give
+ *    it back at once and repeat step 1.
  *
- * Step 3 is what is safe by itself (op/cluster_check.c); 1 only brings about
- * that it succeeds.  When the shim dies, or its session is lost, whoever waits
- * in 2 is granted the key there, finds no right in 3, and hears in 1 that there
- * is no cluster to be had: -EHOSTUNREACH, and not a "busy" that nobody has
- * said.
+ * Step 3 alone makes it safe (op/cluster_check.c); step 1 only makes step 3
+ * succeed.  When the shim dies or loses its session, a process that waits in
+ * step 2 is granted the key, finds no right in step 3, and fails in step 1 with
+ * -EHOSTUNREACH, because nobody has said "busy".
  *
- * A crash or stop of the process in 1 leaves a question of which the shim may
- * think as it likes (rights are idle if nobody wants them); in 2 what any wait
- * leaves; between 2 and 3 a lease in the table, freed by its death or deadline,
- * that nobody was told of.
+ * A crash or stop in step 1 leaves a question, which the shim may still answer
+ * (unused rights do no harm); in step 2 it leaves what any wait leaves; between
+ * 2 and 3 a lease in the table that was not reported, which its death or
+ * deadline frees.
  *
- * A try that meets the shim in 2, though the right is there: the shim has the
- * key to itself for a moment, to raise its base or to give it back.  It is
- * asked, and answers when it has let go: that is no "busy".
+ * A try may meet the shim in step 2 although the right is set: the shim holds
+ * the key for a moment, to raise its base or to return it.  The try asks the
+ * shim, which answers when it has released the key; that is no "busy".  A try
+ * is bounded: the shim answers within two of its timeouts (requests.c), and a
+ * silent shim is given TRY_NS.
  *
- * A try is bounded: the shim answers it in two of its timeouts (requests.c),
- * and one that is silent is given TRY_NS.
- *
- * In vain: the shim may say more than it keeps (it has lost the key again, or
- * is not what it should be).  From the second time on there is a nap between
- * two turns, so that nobody spins.
+ * The shim may report more than is true (it has lost the key again, or is
+ * faulty).  From the second repetition on there is a pause, so that nobody
+ * spins.
  */
 #include <errno.h>
 #include <stdio.h>

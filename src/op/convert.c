@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Changing the mode of a lease that is held.
+ * Changes the mode of a held lease.  lh_convert() and src/live call it.
  *
  *	down	X(c, v) -> S(c, v + 1): one swap; the lease never ends
- *	up	S(c, v) -> X(c, v + 1), c the only one in the chain: idle
- *		readers are revoked, ended and dead ones taken out; beside a
- *		live one it is -EAGAIN, or waits (op/upgrade.c)
+ *	up	S(c, v) -> X(c, v + 1), if c is the only one in the chain: idle
+ *		readers are revoked, ended and dead ones removed; beside a live
+ *		one it returns -EAGAIN, or waits (op/upgrade.c)
  *
- * Both are grants: the version grows, and the lease gets a new token.  Both
- * must hold at a moment after the swap (G3): the claim must still be held in
- * the use that the conversion gave it, and the clock, read after it, before the
- * deadline, and, at last, its session alive.  A late win is undone by making
- * the lease expired, or left to the burial of its session.
+ * Both are grants: the version grows, and the lease gets a new token.  Three
+ * conditions must hold after the swap (guarantee G3): the claim is held in the
+ * use that the conversion gave it; the clock, read after that, is before the
+ * deadline; and last, its session is alive.  A conversion that won too late is
+ * undone by making the lease expired, or left to its session's reclaim.
  *
- * A reader's token is kept in its claim, where it is written before the swap
- * that makes it a reader; while it is exclusive, the word's version says it.
+ * A reader's token is kept in its claim, written before the swap that makes it
+ * a reader.  While the lease is exclusive, the word's version gives the token.
  *
- * A crash or stop before the swap changes nothing, one after it leaves a whole
- * lease of the new mode.
+ * A crash or stop before the swap changes nothing; after it, the lease is
+ * complete in the new mode.
  */
 #include <errno.h>
 #include "base/error.h"

@@ -1,48 +1,49 @@
 /* SPDX-License-Identifier: MIT */
-/* Leases that change hands: see handoff.c; into named sessions:
- * session_claim.c. */
+/* Hand-offs: leases that move to another session (handoff.c), also into named
+ * sessions (session_claim.c). */
 #ifndef LHI_HANDOFF_H
 #define LHI_HANDOFF_H
 
 #include <bsd/sys/queue.h>
 #include "op/acquire.h"
 
-/* A named session, as a process uses it. */
+/* A process's handle of a named session. */
 struct lh_session {
 	struct lh *lh;
 	uint64_t sid;
-	_Atomic bool destroyed;	/* through this handle */
-	bool kept; /* live/session_renewal.c: it is renewed by a thread */
+	_Atomic bool destroyed;	/* destroyed through this handle */
+	bool kept; /* a thread renews it (live/session_renewal.c) */
 	int64_t due_ns;
 	TAILQ_ENTRY(lh_session) of_kept;
-	_Atomic uint32_t hand;	/* chunk that had a free claim the last time */
+	_Atomic uint32_t hand;	/* the chunk that had a free claim last time */
 };
 
-/* A claim that is ours, and FREE. */
+/* A FREE claim that the caller has taken. */
 struct lhi_session_claim {
 	struct lh *lh;
-	uint64_t sid;		/* whose it is */
+	uint64_t sid;		/* its session */
 	uint32_t ci;
 	struct shm_claim *c;
 	struct lhi_claim_cache
-	    *m; /* the attachment's own: from here; or NULL */
+	    *m; /* the cache of the attachment's own claim; or NULL */
 };
 
-/* Take a claim of the session (NULL: the attachment's own).  0; -ENOSPC;
- * -ENOMEM; -ESTALE: the session has ended; -EUCLEAN. */
+/* Takes a claim of the session (NULL: the attachment's own).  Returns 0;
+ * -ENOSPC; -ENOMEM; -ESTALE if the session has ended; -EUCLEAN. */
 int lhi_session_claim_take(struct lh *lh, struct lh_session *s,
     struct lhi_session_claim *t);
 
-/* It is FREE again, or holds a lease: others may take claims beside it. */
+/* Called when the claim is FREE again or holds a lease: others may then take
+ * claims of its chunk. */
 void lhi_session_claim_leave(struct lhi_session_claim *t);
 
-/* An acquire into a named session has been granted: hand it over.  0, or
- * -errno: then the key is released, and not acquired. */
+/* Hands a lease that was acquired for a named session over to it.  Returns 0;
+ * or -errno, and then the key was released and not acquired. */
 int lhi_handoff_after_acquire(struct lh *lh,
     const struct lhi_acquire_request *ask, struct lh_lease *l);
 
-/* The same, once, for who cannot wait: -EAGAIN, the lease is as it was, and so
- * it is with every other error. */
+/* The same, once, for a caller that cannot wait.  Returns 0; or -EAGAIN or
+ * another -errno, and then the lease is unchanged. */
 int lhi_handoff_try(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lh_lease *l);
 

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The value of a key, under leases: answers "may this lease set it, now?".
+ * The value of a key, set under a lease.  It answers the question: may this
+ * lease set the value now?  acquire_options.c and lh_value_set() call it.
  *
- * How a value is written and swapped in is in shm/value_record.c.  Here the
- * lease is looked at, as in extend: after slot.value was read and before it is
- * swapped, so that a lease that has been lost, to whoever may have set another
- * value since, is refused, or its swap fails; and after the swap, by the
- * precise clock, since it counts only if the lease lived then.  A late win is
- * undone (C11, G3, G11).
+ * shm/value_record.c writes the value and swaps it in.  Here the lease is
+ * checked twice.  The first check is between the reading of slot.value and its
+ * swap.  So a lease that was lost, after which another holder may have set a
+ * value, is refused, or its swap fails.  The second check is after the swap, by
+ * the precise clock, because the change counts only if the lease was alive
+ * then.  A late change is undone (repair C11, guarantees G3 and G11).
  *
- *	1	begin: a record, written
- *	2	slot.value read
- *	3	the lease is current, its word grants it, its deadline has not
- *		come; else -ESTALE, nothing has changed
- *	4	swapped; or 2 again
- *	5	as 3; else undone, and -ESTALE
+ * 1. Make a record with the value.
+ * 2. Read slot.value.
+ * 3. Check that the lease is current, its word grants it, and its deadline has
+ *    not passed; otherwise return -ESTALE with nothing changed.
+ * 4. Swap; if that fails, repeat step 2.
+ * 5. Check as in step 3; if that fails, undo and return -ESTALE.
  *
- * Only who holds the key alone sets it, so that two who do so at once are
- * threads with the same lease, or one of them has lost it.
+ * Only an exclusive holder sets the value.  So if two do so at the same time,
+ * they are threads with the same lease, or one of them has lost it.
  *
  * A crash or stop: see shm/value_record.c.  With an acquire, the value is set
- * between the grant and the return; killed there, the caller never knew of
- * either, and who repeats his request (G10) sets it, if none was set under that
- * lease yet. With a release, before it.
+ * between the grant and the return.  If the process is killed there, the caller
+ * never learnt of either.  A repetition of its request (guarantee G10) sets the
+ * value if none was set under that lease yet.  With a release, the value is set
+ * before the release.
  */
 #include <errno.h>
 #include <pthread.h>

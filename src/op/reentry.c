@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counted re-entry: answers "does this holder have that key already?"
+ * Counted re-entry.  It answers the question: does this holder have that key
+ * already?  acquire_options.c and src/live call it.
  *
- * A holder is whoever says so: a name of up to 255 bytes, known to this process
- * and attachment alone.  Nothing of it is in shared memory: to the table it is
- * one lease, which ends when it is released as often as it was acquired, or
- * otherwise lost.
+ * A holder is a name of up to 255 bytes that the caller chooses, known to this
+ * process and attachment only.  Nothing of it is in shared memory.  For the
+ * table there is one lease, which ends when it was released as often as it was
+ * acquired, or when it is lost.
  *
- * Layout.  A hold for each key and holder, found by them, and by its lease's
- * claim.  All of it is guarded by lhi_proc_lock(), which is never kept while
- * the table is asked anything.
+ * Layout.  There is one hold for each key and holder.  Holds are found by
+ * these, and by their lease's claim.  lhi_proc_lock() protects all of it, and
+ * is never held during a call into the table.
  *
- *	ACQUIRING	one thread tries or waits; the same holder's others look
- *			again every now and then, within their own time
+ *	ACQUIRING	one thread tries or waits; other threads of the same
+ *			holder look again now and then, within their own time
  *	HELD		lease and count
  *
- * A hold is no proof: the lease is verified before it is given again, and a
+ * A hold is no proof.  Its lease is verified before it is returned again, and a
  * hold whose lease is lost is dropped.  The last release drops the hold before
- * it frees the key, so that nobody enters again what is about to go.  While a
- * thread of this attachment converts the lease it may be neither as it was nor
- * told anew: who asks then looks again.  What another attachment has made of
- * it (a named session's) is never told here: for this one it is lost.
+ * it frees the key, so nobody enters a lease that is about to end.  While a
+ * thread of this attachment converts the lease, other threads look again
+ * later.  A change that another attachment has made (of a named session's
+ * lease) is not reported here: for this attachment the lease is lost.
  */
 #include <errno.h>
 #include <pthread.h>

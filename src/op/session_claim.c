@@ -1,33 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Taking a claim of a named session: answers "which process may, just now?".
+ * Takes a claim of a named session.  It answers the question: which process may
+ * take one now?  handoff.c and live/ticket_options.c call it.
  *
- * No process owns a named session, and many use it: nobody's claim cache has
- * its claims, and a claim may be taken from FREE only by one that is alone in
- * doing so (C2).  So each of its chunks has a keeper:
+ * No process owns a named session, and many use it.  So no claim cache has its
+ * claims.  A claim may be taken from FREE only by a process that is alone in
+ * doing so (repair C2).  Therefore each chunk of the session has a keeper:
  *
  *	chunk.keeper	0: nobody takes claims from the chunk now; else the
- *			session id of the attachment of which one thread does
+ *			session id of an attachment, one thread of which does
  *
- * Who wants a claim looks for a chunk of the session whose keeper is 0, or
- * provably dead, swaps that exactly for itself, sees that the session lives and
- * the chunk is the session's still, takes the claim, hands the lease over to it
- * and makes the keeper 0 again.  If there is no such chunk, or nothing is free
- * in any, the session gets another one.  So nobody waits: a keeper that is
- * stopped costs what is free in one chunk of 64, until it runs, or dies.
+ * A process that wants a claim takes these steps:
  *
- * The end.  Who takes a claim becomes keeper, then looks whether the session
- * has ended; who buries the session ends it, then looks at the keepers
- * (shm/session_named.c, N4).  A keeper that was stopped before its swap may
- * become that of a chunk which is another session's by then: it sees so, and
- * leaves.
+ * 1. Find a chunk of the session whose keeper is 0 or provably dead, and swap
+ *    exactly that for itself.
+ * 2. Check that the session lives and that the chunk still belongs to it.
+ * 3. Take the claim, and hand the lease over to it.
+ * 4. Set the keeper to 0.
+ *
+ * If there is no such chunk, or none has a free claim, the session gets another
+ * chunk.  So nobody waits.  A stopped keeper blocks the free claims of one
+ * chunk of 64, until it runs or dies.
+ *
+ * The end of a session.  A process that takes a claim becomes keeper, and then
+ * checks whether the session has ended.  A process that reclaims the session
+ * ends it, and then looks at the keepers (shm/session_named.c, N4).  A keeper
+ * that was stopped before its swap may become keeper of a chunk that belongs to
+ * another session by then.  It sees that, and leaves.
  *
  * Leases are released, extended, converted and handed on by exact swaps of the
- * claim's state, in any process, and without the keeper.
+ * claim's state, in any process, without the keeper.
  *
- * A crash of a keeper before it announced the claim: nothing.  After that: the
- * claim holds a lease, or is HELD and named by no word, and is marked as moving
- * (shm/session_named_end.c): the next keeper takes it back, whatever its
+ * A crash of a keeper before it announced the claim leaves nothing.  After
+ * that, the claim holds a lease, or is HELD, named by no word, and marked as
+ * moving (shm/session_named_end.c).  The next keeper reclaims it, whatever its
  * deadline.
  */
 #include <errno.h>

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asking the shim: answers "what does it say, or will it say nothing?".
+ * Sends a question to the shim and waits for its answer.  cluster_acquire.c and
+ * src/live call it.
  *
- * A question is a frame; its answer is one, too (base/frame.h).  The connection
- * is this thread's alone meanwhile (proc/shim_client.c).  If that ends before
- * there is an answer, the question is asked once more on a new one: the shim
- * may have been started anew.  Whatever else keeps the answer away means that
- * it cannot be reached (-EHOSTUNREACH), which is never taken for a "no".
+ * Question and answer are frames (base/frame.h).  Meanwhile this thread alone
+ * uses the connection (proc/shim_client.c).  If the connection ends before
+ * there is an answer, the question is sent once more on a new one, because the
+ * shim may have been restarted.  Any other failure means that the shim cannot
+ * be reached (-EHOSTUNREACH), which is never taken for a "no".
  *
- * Silence.  A stopped shim's socket takes questions like a running one's.  But
- * it does not move D on (shm/cluster_right.c): so who has heard nothing for a
- * second, and sees D past, is not going to.  While D is ahead, the shim runs,
- * and has its reasons.
+ * Silence.  A stopped shim's socket accepts questions like that of a running
+ * one.  But a stopped shim does not move D (shm/cluster_right.c).  So if there
+ * was no answer for a second and D has passed, there will be none.  While D is
+ * in the future, the shim runs and has a reason to wait.
  *
- * A crash or stop of who asks: the shim sees the connection end, or its answer
- * is not read; nothing in the table is half-done.
+ * A crash or stop of the asking process: the shim sees the connection end, or
+ * its answer is not read.  Nothing in the table is half-done.
  */
 #include <errno.h>
 #include <poll.h>

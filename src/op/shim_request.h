@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* A question to the shim, and its answer.  See shim_request.c. */
+/* A question to the shim, and its answer: see shim_request.c. */
 #ifndef LHI_SHIM_REQUEST_H
 #define LHI_SHIM_REQUEST_H
 
 #include "op/acquire.h"
 #include "proc/shim_client.h"
 
-#define SHIM_REQUEST_OPEN 1		/* beside 0 and -errno: no answer yet */
+#define SHIM_REQUEST_OPEN 1		/* besides 0 and -errno: no answer
+					 * yet */
 
 struct lhi_shim_request {
 	struct lh *lh;
-	struct lhi_shim_client *c;	/* NULL: it is over */
+	struct lhi_shim_client *c;	/* NULL: the request has ended */
 	int64_t sent_ns;	/* CLOCK_MONOTONIC */
-	bool again;		/* the connection has ended once */
+	bool again;		/* the question was sent a second time */
 	bool answered;
 	struct lhi_frame question;
 	struct lhi_frame answer;
 };
 
-/* A wait for an answer, besides the answer itself. */
+/* How long to wait for an answer. */
 struct lhi_shim_request_wait {
 	int64_t until_ns;	/* the table's clock */
 	struct lh_cancel *cancel;	/* or NULL */
 	struct lhi_wait_callback *callback;	/* or NULL */
 };
 
-/* Ask p->question, of p->lh.  0; -EHOSTUNREACH, -ENOMEM, -EMFILE, -ENFILE;
- * then there is nothing to be ended. */
+/* Sends p->question to the shim of p->lh.  Returns 0; or -EHOSTUNREACH,
+ * -ENOMEM, -EMFILE or -ENFILE, and then the request need not be ended. */
 int lhi_shim_request_begin(struct lhi_shim_request *p);
 
-/* Looks for the answer.  0: p->answer is it, until the request is ended;
- * SHIM_REQUEST_OPEN: there is none yet; -EHOSTUNREACH: there will be none. */
+/* Looks for the answer.  Returns 0, and p->answer is valid until the request is
+ * ended; SHIM_REQUEST_OPEN if there is none yet; -EHOSTUNREACH if there will be
+ * none. */
 int lhi_shim_request_look(struct lhi_shim_request *p);
 
-/* Until it has.  Also -ETIMEDOUT, -ECANCELED, -ESTALE (the table), and what the
- * callback says. */
+/* Waits for the answer.  May also return -ETIMEDOUT, -ECANCELED, -ESTALE (the
+ * table), and the callback's result. */
 int lhi_shim_request_await(struct lhi_shim_request *p, const struct
     lhi_shim_request_wait *w);
 
-/* Whatever it was, it is not wanted any more. */
+/* Ends the request, whatever its state. */
 void lhi_shim_request_end(struct lhi_shim_request *p);
 
 #endif

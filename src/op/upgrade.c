@@ -1,42 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting to upgrade: answers "when am I the only reader?".
+ * Waits to upgrade a lease.  It answers the question: when is this the only
+ * reader?  convert.c calls it.
  *
- * A reader that wants the key for itself, and may wait, announces a second
- * claim of its own: state WAIT, flag UPGRADE, the lease's claim and use in its
- * `grant`.  It stands in the key's queue before all others, whatever their
- * priority (shm/wait_queue.h, rank), so that new readers stay out and those
- * inside come to an end.  Its shared lease goes on as it is; nothing is taken
- * back if the wait ends otherwise.
+ * A reader that wants the key exclusively, and may wait, announces a second
+ * claim of its own: state WAIT, flag UPGRADE, and the lease's claim and use in
+ * `grant`.  The claim stands in the key's queue ahead of all others, whatever
+ * their priority (shm/wait_queue.h, rank).  So new readers stay out, and those
+ * inside come to an end.  The shared lease continues unchanged; nothing has to
+ * be undone if the wait fails.
  *
- * The waiter looks as lh_convert() does (op/convert.c): takes out of the chain
- * who has ended, is idle, past the deadline or dead, and swaps S(c, v) to
- * X(c, v + 1) when its lease is all that is left.  The second claim is never
- * granted anything: it is a place in the queue, and a futex.
+ * The waiter looks as lh_convert() does (op/convert.c).  It removes ended,
+ * idle, expired and dead readers from the chain, and swaps S(c, v) to X(c, v +
+ * 1) when its lease is all that is left.  The second claim is never granted
+ * anything: it is a place in the queue, and a futex.
  *
- * Invariants.
- *  I1	What is swapped is decided by word and chain alone; the queue, however
- *	torn, cannot let two in.
- *  I2	Of two that wait to upgrade leases that both live, the one with the
- *	later ticket leaves: each would wait for the other.  It finds the other
- *	before itself in the queue before it sleeps: whoever links looks at
- *	those behind it, and wakes them.
- *  I3	Who waits here bars others only while the word is S: its lease ended,
- *	the key goes to the next as if it were not there.
+ * Invariants of upgrades (I1 to I3).
+ *
+ * I1	Word and chain alone decide what is swapped.  The queue, however torn,
+ *	cannot let two in.
+ * I2	If two wait to upgrade live leases, each would wait for the other; the
+ *	one with the later ticket leaves.  It finds the other ahead of itself in
+ *	the queue before it sleeps, because a waiter that links looks at those
+ *	behind it and wakes them.
+ * I3	An upgrading waiter bars others only while the word is S.  If its lease
+ *	has ended, the key goes to the next waiter as if it were not there.
  *
  * Sleep: park = ASLEEP, then a look at the queue, word and chain, then the
- * futex.  Pairs with I2, and with a reader's way out: terminal, marked, taken
- * out, then the look at the queue's head and its park (shm/readers.c).  Who is
- * made to end by others wakes nobody: so no sleep is longer than 20 ms, or the
- * next deadline in the chain.
+ * futex.  Pairs with I2, and with a reader's way out: terminal, marked,
+ * removed, then the look at the queue's head and its park (shm/readers.c).  A
+ * reader that others end wakes nobody.  So no sleep is longer than 20 ms, or
+ * lasts beyond the next deadline in the chain.
  *
  * A crash or stop of the waiter
- *	announced, not linked	a claim that its session's burial frees
- *	linked			dead: removed on proof; stopped: suspect, as any
- *				writer that bars readers; its lease holds the
- *				key no longer than its deadline
- *	swapped, still linked	holds the key exclusively; the place in the
- *				queue is passed over (I3), and removed by it
+ *
+ *	announced, not linked	leaves a claim, which is freed with its session
+ *	linked			dead: removed on proof; stopped: suspect, like
+ *				any writer that bars readers; its lease holds
+ *				the key no longer than its deadline
+ *	swapped, still linked	it holds the key exclusively; its place in the
+ *				queue is passed over (I3), and it removes that
+ *				itself
  */
 #include <errno.h>
 #include <pthread.h>
