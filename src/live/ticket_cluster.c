@@ -99,6 +99,6 @@ lhi_ticket_cluster_confirm(struct lh_ticket *t)
 	t->shim_looks += 4;			/* not at once */
 	t->phase = T_ASKS_SHIM;
 	return lhi_now_ns(&t->lh->v) < t->ask.until_ns ? WAITING :
-	    lhi_fail(-ETIMEDOUT, "waited in vain: this host was not granted "
-	    "'%.64s' by the cluster in time", t->key);
+	    lhi_fail(-ETIMEDOUT, "timed out waiting for the cluster to "
+	    "grant this host '%.64s'", t->key);
 }

@@ -174,8 +174,8 @@ lhi_cluster_acquire_fail_late(const struct lhi_shim_request *p, const struct
 		return lhi_fail(-EHOSTUNREACH, "the shim has not answered in "
 		    "time%s", away ? ", and this host has no session with the "
 		    "cluster" : ": whether the key is to be had is not known");
-	return lhi_fail(-ETIMEDOUT, "waited in vain: the shim has not got the "
-	    "key from the cluster in time");
+	return lhi_fail(-ETIMEDOUT, "timed out waiting for the shim to get "
+	    "the key from the cluster");
 }
 
 int
@@ -290,8 +290,8 @@ sleep_between_turns(struct lh *lh, const struct lhi_acquire_request *ask,
 	if (lhi_cancel_is_set(ask->cancel))
 		return lhi_fail(-ECANCELED, "the wait was cancelled");
 	if (!ask->try_only && lhi_now_ns(&lh->v) >= ask->until_ns)
-		return lhi_fail(-ETIMEDOUT, "waited in vain: this host was not "
-		    "granted the key by the cluster in time");
+		return lhi_fail(-ETIMEDOUT, "timed out waiting for the "
+		    "cluster to grant this host the key");
 	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
 	return ask->callback != NULL &&
 		       lhi_now_ns(&lh->v) >= ask->callback->at_ns
@@ -312,9 +312,9 @@ name_other_hosts(struct lh *lh, struct lhi_acquire_target *want,
 		return;
 	lhi_cluster_acquire_read_holders(lh, want->name->key, who, sizeof(who));
 	if (who[0] != '\0')
-		(void)lhi_fail(error, "%s '%.64s', which is not this host's "
-		    "now: %s", error == -EAGAIN ? "busy:" :
-		    "waited in vain for", want->name->key, who);
+		(void)lhi_fail(error, "%skey '%.64s' belongs to another host "
+		    "now: %s", error == -EAGAIN ? "" :
+		    "timed out waiting: ", want->name->key, who);
 }
 
 /* In the table.  A try past the shim, unless it says no. */

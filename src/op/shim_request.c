@@ -181,8 +181,8 @@ lhi_shim_request_await(struct lhi_shim_request *p, const struct
 	if (w->cancel != NULL) {
 		stop = lhi_fd_event();
 		if (stop < 0) {
-			error = lhi_fail(-errno, "no descriptor is left to be "
-			    "cancelled by");
+			error = lhi_fail(-errno, "cannot create a "
+			    "cancellation eventfd: too many open files");
 			errno = saved;
 			return error;
 		}

@@ -29,11 +29,11 @@ lhi_own_handle(const struct lh *lh)
 	if (lh == NULL)
 		return lhi_fail(-EINVAL, "no table was given (NULL)");
 	if (lh->tag == 0)
-		return lhi_fail(-EINVAL, "this handle, or the table it was "
-		    "opened in, was closed");
+		return lhi_fail(-EINVAL, "this handle, or the table in which "
+		    "it was opened, was closed");
 	if (lh->anchor->tag != lh->tag && !lhi_mutant_on(child_owns))
 		return lhi_fail(-EPERM, "this handle belongs to the parent "
-		    "process: after fork, open the table again");
+		    "process; after fork, open the table again");
 	return 0;
 }
 
@@ -51,6 +51,6 @@ lhi_own(struct lh *lh)
 	int error = lhi_own_to_look(lh);
 
 	return error != 0 || lh->v.me != NULL ? error : lhi_fail(-EOPNOTSUPP,
-	    "%s was opened without a session, to look at it (LH_LOOK): open it "
-	    "without that flag", lh->v.path);
+	    "%s was opened without a session (LH_LOOK); open it without that "
+	    "flag", lh->v.path);
 }

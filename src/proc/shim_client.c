@@ -52,12 +52,12 @@ check_peer(const struct lhi_view *v, int fd, const char *path)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 ||
 	    stat(v->path, &st) != 0)
-		return lhi_fail(-EHOSTUNREACH, "cannot find out whose the "
-		    "shim at %s is: %s", path, strerror(errno));
+		return lhi_fail(-EHOSTUNREACH, "cannot find out which user "
+		    "runs the shim at %s: %s", path, strerror(errno));
 	if (peer.uid != 0 && peer.uid != st.st_uid && peer.uid != geteuid())
-		return lhi_fail(-EHOSTUNREACH, "who listens at %s is user %u, "
-		    "who is not to be believed: neither root nor the owner of "
-		    "%s; start leasehold-shimd as one of these", path,
+		return lhi_fail(-EHOSTUNREACH, "the shim at %s is run by user "
+		    "%u, who is neither root, this user nor the owner of %s; "
+		    "start leasehold-shimd as one of these", path,
 		    (unsigned)peer.uid, v->path);
 	return 0;
 }
@@ -67,14 +67,14 @@ report_unreachable(const char *path, int error)
 {
 	const char *why = error == ENOENT || error == ECONNREFUSED ?
 	    "nobody listens there" : error == EAGAIN ?
-	    "it does not take any more" : strerror(error);
+	    "it accepts no more connections" : strerror(error);
 
 	if (error == EMFILE || error == ENFILE)
-		return lhi_fail(-error, "no descriptor is left to ask the "
-		    "shim with");
-	return lhi_fail(-EHOSTUNREACH, "the shim, through which this host "
-	    "reaches the cluster, cannot be asked (%s: %s): is "
-	    "leasehold-shimd running?", path, why);
+		return lhi_fail(-error, "cannot connect to the shim: too many "
+		    "open files");
+	return lhi_fail(-EHOSTUNREACH, "cannot reach the shim, which connects "
+	    "this host to the cluster (%s: %s); check that leasehold-shimd "
+	    "runs", path, why);
 }
 
 /* Connects to the shim. */
@@ -87,8 +87,8 @@ connect_to_shim(const struct lhi_view *v, int *out)
 
 	if (!lhi_cluster_socket(v, path))
 		return lhi_fail(-EHOSTUNREACH, "no shim has served this table "
-		    "yet, so cluster keys cannot be had: start leasehold-shimd "
-		    "for %s", v->path);
+		    "yet, so its cluster keys cannot be acquired; start "
+		    "leasehold-shimd for %s", v->path);
 	if (strnlen(path, sizeof(path)) >= sizeof(to.sun_path))
 		return report_unreachable(path, ENAMETOOLONG);
 	memcpy(to.sun_path, path, strlen(path) + 1);
@@ -119,7 +119,8 @@ begin_client(struct lh *lh, struct lhi_shim_client **out)
 	memcpy(hello.uuid, lh->v.uuid, sizeof(hello.uuid));
 	error = connect_to_shim(&lh->v, &c->fd);
 	if (error == 0 && lhi_shim_client_send(c, &hello) != 0)
-		error = lhi_fail(-EHOSTUNREACH, "the shim does not listen");
+		error = lhi_fail(-EHOSTUNREACH, "the shim does not accept "
+		    "requests");
 	if (error != 0)
 		lhi_shim_client_drop(c);
 	else
@@ -186,7 +187,8 @@ lhi_shim_client_send(struct lhi_shim_client *c, struct lhi_frame *f)
 	f->id = f->type == FRAME_DROP ? c->id : c->id + 1;
 	len = lhi_frame_pack(f, c->buf, sizeof(c->buf));
 	if (len < 0)
-		return lhi_fail(-EINVAL, "this cannot be said to the shim");
+		return lhi_fail(-EINVAL, "the request cannot be encoded for "
+		    "the shim");
 	n = send(c->fd, c->buf, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	errno = saved;
 	c->id = f->id;
