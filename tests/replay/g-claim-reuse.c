@@ -37,20 +37,12 @@ struct caller {
 	struct lh_lease l;
 };
 
-static void
-warm_up(struct lh *h)
-{
-	struct lh_lease warm = t_hold(h, "warm");
-
-	(void)lh_release(h, &warm);
-}
-
 static int
 convert(void *arg)
 {
 	struct caller *c = arg;
 
-	warm_up(c->lh);
+	sweep_warm_up(c->lh);
 	sweep_now(&c->s, c->point, c->n);
 	return lh_convert(c->lh, &c->l, c->mode);
 }
@@ -62,7 +54,7 @@ acquire(void *arg)
 	struct lh_acquire_opts o = t_opts(HOUR_MS, 0);
 
 	o.mode = c->mode;
-	warm_up(c->lh);
+	sweep_warm_up(c->lh);
 	sweep_now(&c->s, c->point, c->n);
 	return lh_acquire(c->lh, c->key, &o, &c->l);
 }

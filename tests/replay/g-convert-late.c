@@ -37,9 +37,8 @@ static int
 convert(void *arg)
 {
 	struct scene *sc = arg;
-	struct lh_lease warm = t_hold(lh, "warm");
 
-	(void)lh_release(lh, &warm);
+	sweep_warm_up(lh);
 	sweep_now(&sc->s, NULL, sc->n);
 	return lh_convert(lh, &sc->l, sc->to);
 }

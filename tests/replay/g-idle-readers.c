@@ -37,10 +37,9 @@ static int
 acquire(void *arg)
 {
 	struct caller *c = arg;
-	struct lh_lease warm = t_hold(c->lh, "warm");
 	int r;
 
-	(void)lh_release(c->lh, &warm);
+	sweep_warm_up(c->lh);
 	sweep_now(&c->s, c->point, c->n);
 	r = lh_acquire(c->lh, c->key, &c->o, &c->l);
 	c->ended_ns = t_now_ns();

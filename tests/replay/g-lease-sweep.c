@@ -24,14 +24,6 @@ struct call {
 	struct lh_lease l;
 };
 
-static void
-warm_up(struct lh *h)
-{
-	struct lh_lease warm = t_hold(h, "warm");
-
-	(void)lh_release(h, &warm);
-}
-
 static int
 verify(struct lh_lease *l)
 {
@@ -88,7 +80,7 @@ run(void *arg)
 {
 	struct call *c = arg;
 
-	warm_up(lh);
+	sweep_warm_up(lh);
 	sweep_now(&c->s, c->point, c->n);
 	return c->present(&c->l);
 }
@@ -216,7 +208,7 @@ main(void)
 	so.ttl_ms = HOUR_MS;
 	lh = replay_open(table, 0);
 	is(lh_session_open(lh, "s", &so, &session), 0, "a session");
-	warm_up(lh);
+	sweep_warm_up(lh);
 	for (uint32_t mode = LH_EXCLUSIVE; mode <= LH_SHARED; mode++) {
 		sweep("verified", verify, mode);
 		sweep("extended", extend, mode);

@@ -34,9 +34,8 @@ static int
 present(void *arg)
 {
 	struct scene *sc = arg;
-	struct lh_lease warm = t_hold(lh, "warm");
 
-	(void)lh_release(lh, &warm);
+	sweep_warm_up(lh);
 	sweep_now(&sc->s, NULL, sc->n);
 	return sc->what == RELEASE ? lh_release(lh, &sc->copy) :
 	    lh_convert(lh, &sc->copy, sc->copy.mode == LH_SHARED ?

@@ -33,20 +33,12 @@ request(uint32_t mode, uint64_t id, struct lh_lease *l)
 	return lh_acquire(lh, "k", &o, l);
 }
 
-static void
-warm_up(void)
-{
-	struct lh_lease warm = t_hold(lh, "warm");
-
-	(void)lh_release(lh, &warm);
-}
-
 static int
 repeat(void *arg)
 {
 	struct call *c = arg;
 
-	warm_up();
+	sweep_warm_up(lh);
 	sweep_now(&c->s, c->point, c->n);
 	return request(c->mode, ids, &c->l);
 }
@@ -56,7 +48,7 @@ upgrade(void *arg)
 {
 	struct call *c = arg;
 
-	warm_up();
+	sweep_warm_up(lh);
 	sweep_now(&c->s, c->point, c->n);
 	return lh_convert(lh, &c->l, LH_EXCLUSIVE);
 }
@@ -128,7 +120,7 @@ main(void)
 
 	lh = replay_open(table, 0);
 	other = replay_open(table, 0);
-	warm_up();
+	sweep_warm_up(lh);
 	sweep("extended", LH_EXCLUSIVE, false, extend);
 	sweep("extended", LH_SHARED, false, extend);
 	sweep("failed upgrade", LH_SHARED, true, give_up);

@@ -28,20 +28,12 @@ struct call {
 	struct lh_lease l;
 };
 
-static void
-warm_up(struct lh *h)
-{
-	struct lh_lease warm = t_hold(h, "warm");
-
-	(void)lh_release(h, &warm);
-}
-
 static int
 look(void *arg)
 {
 	struct call *c = arg;
 
-	warm_up(looker);
+	sweep_warm_up(looker);
 	sweep_now(&c->s, c->point, c->n);
 	return lh_verify_token(looker, c->key, c->token);
 }
@@ -51,7 +43,7 @@ convert(void *arg)
 {
 	struct call *c = arg;
 
-	warm_up(c->lh);
+	sweep_warm_up(c->lh);
 	sweep_now(&c->s, c->point, c->n);
 	return lh_convert(c->lh, &c->l, c->mode);
 }
@@ -61,7 +53,7 @@ extend(void *arg)
 {
 	struct call *c = arg;
 
-	warm_up(c->lh);
+	sweep_warm_up(c->lh);
 	sweep_now(&c->s, c->point, c->n);
 	return lh_extend(c->lh, &c->l, HOUR_MS);
 }
@@ -333,8 +325,8 @@ main(void)
 	other = replay_open(table, 0);
 	looker = replay_open(table, 0);
 	fill_up();
-	warm_up(lh);
-	warm_up(other);
+	sweep_warm_up(lh);
+	sweep_warm_up(other);
 	for (uint32_t mode = LH_EXCLUSIVE; mode <= LH_SHARED; mode++) {
 		sweep("extended", extended, mode);
 		sweep("converted", converted, mode);

@@ -152,6 +152,16 @@ sweep_end(struct sweep *s)
 	return s->result;
 }
 
+/* Acquires and releases a key: a thread's first call takes a lock of the
+ * process, and must not be stopped there. */
+SWEEP_FN void
+sweep_warm_up(struct lh *lh)
+{
+	struct lh_lease warm = t_hold(lh, "warm");
+
+	(void)lh_release(lh, &warm);
+}
+
 /* Reports a failure at stop n; a sweep prints one line if all is well. */
 SWEEP_FN void
 sweep_bad(const char *what, int n, const char *fmt, ...)
