@@ -118,7 +118,8 @@ structs(void)
 
 		o.flags = 1u << bit;
 		if (o.flags & (LH_HOLD_TIMES | LH_DURABLE | LH_NO_CLOCK_FLOOR |
-		    LH_TOKENS_GLOBAL | LH_ALL_LOCAL | LH_CATCH_SIGBUS))
+		    LH_TOKENS_GLOBAL | LH_ALL_LOCAL | LH_CATCH_SIGBUS |
+		    LH_LOOK))
 			continue;
 		if (lh_open(&lh, table, &o) != -EINVAL || lh != NULL ||
 		    !t_has_detail())
