@@ -125,7 +125,7 @@ end_session(struct lh *lh)
 static int
 open_probe(struct lh *lh, int fd, const struct lhi_object_id *id)
 {
-	int live = lhi_live_file_open(lh->v.path, fd, id->uuid[0]);
+	int live = lhi_live_file_open(lh->v.path, fd, id->uuid[0], &id->live);
 
 	if (live < 0)
 		return live == -ESTALE ? -EAGAIN : live;
@@ -317,7 +317,7 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 	/* held over fork: no child gets a copy of the session's description */
 	lhi_proc_lock();
 	session_fd = fd < 0 ? fd :
-	    lhi_live_file_open(lh->v.path, fd, id.uuid[0]);
+	    lhi_live_file_open(lh->v.path, fd, id.uuid[0], &id.live);
 	error = session_fd < 0 || !(o->flags & LH_CATCH_SIGBUS) ? 0 :
 	    lhi_sigbus_catch();
 	lh->catches_sigbus = (o->flags & LH_CATCH_SIGBUS) && error == 0 &&

@@ -55,7 +55,8 @@ lhi_exclusive_use_map(struct lhi_exclusive_use *a, const struct lhi_geometry *g,
 	a->v.dev = id->dev;
 	a->v.ino = id->ino;
 	memcpy(a->v.uuid, id->uuid, sizeof(a->v.uuid));
-	a->live_fd = lhi_live_file_open(a->v.path, a->fd, id->uuid[0]);
+	a->live_fd = lhi_live_file_open(a->v.path, a->fd, id->uuid[0],
+	    &id->live);
 	if (a->live_fd < 0)
 		return a->live_fd;
 	lhi_live_probe_know(&a->v, a->live_fd);

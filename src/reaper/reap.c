@@ -82,7 +82,7 @@ attach_table(struct lhi_reaper *r, int fd, const char *path,
 	memcpy(r->v.ranges, id->ranges, sizeof(r->v.ranges));
 	r->v.dev = id->dev;
 	r->v.ino = id->ino;
-	live = lhi_live_file_open(path, fd, id->uuid[0]);
+	live = lhi_live_file_open(path, fd, id->uuid[0], &id->live);
 	if (live < 0)
 		return live;
 	lhi_live_probe_attach(&r->v, live);

@@ -11,36 +11,46 @@
  *			group and owner are the table's, but a user who may not
  *			both read and write the table may do neither here
  *
- * A table and its live file are tied by the id, which is in the header (and its
- * sum), and is never another table's.  So the file of an older table of that
- * name is never taken for this one's.  It goes on to serve those who are
- * attached to that older table and have it open.  A file called NAME.live could
- * not be removed safely: between a look at it and its unlinking, the next table
- * could put its own there.
+ * A table finds its live file by the id, which is in the header (and its sum),
+ * and is never another table's.  So the file of an older table of that name is
+ * never taken for this one's.  It goes on to serve those who are attached to
+ * that older table and have it open.  A file called NAME.live could not be
+ * removed safely: between a look at it and its unlinking, the next table could
+ * put its own there.
+ *
+ * It believes the file not for its name: the locks of the living are on the
+ * inode, so in a file that was put in its place everybody is dead.  The header
+ * says which file it was made with (device, inode, birth time, handle:
+ * table_place.c), and whoever opens one compares, by the descriptor.  If it is
+ * another, nobody can tell who lives.  Those who have opened the right one go
+ * on.  Nobody makes a new one for a table that has its name, not even a repair.
  *
  * Made by the maker of the table:
  *	L1	a file without a name; its byte MAKING is locked
- *	L2	it is linked to its name
- *	L3	the table is linked to its name (table_make.c).  The table
+ *	L2	the header of the table, which has no name, says which file
+ *		that is; then comes the header's sum
+ *	L3	the file is linked to its name
+ *	L4	the table is linked to its name (table_make.c).  The table
  *		exists from here on.  If another maker was first, our file is
  *		unlinked
- *	L4	the description is closed, which unlocks MAKING
+ *	L5	the description is closed, which unlocks MAKING
  * Removed:
  *	R4	the table is unlinked (table_remove.c)
  *	R5	the file is unlinked
  *
  * Invariants.
  *  I1	A table that has its name has its live file, under the name that its
- *	header tells.
- *  I2	A file is unlinked by its maker before L3, at R5, or by a process that
+ *	header tells, unless its owner or root has removed it; and its header
+ *	says which file that is.
+ *  I2	A file is unlinked by its maker before L4, at R5, or by a process that
  *	has locked MAKING and then seen the name NAME.table without that table.
- *	When MAKING is free, L3 of that file has happened or never will; and a
+ *	When MAKING is free, L4 of that file has happened or never will; and a
  *	name that was unlinked is never given to the same table again.
  *  I3	No other byte is locked by whoever sweeps, so a sweeper that is stopped
  *	delays nobody.  It only looks whether one is locked: an old table may
  *	have users still, whose file is left.
  *
- * A crash after L1 leaves nothing, a crash after L2 or R4 a file that nobody
+ * A crash after L1 or L2 leaves nothing, one after L3 or R4 a file that nobody
  * uses.  Whoever makes or removes a table of that name the next time removes it
  * (lhi_live_file_sweep()).  A process that is stopped delays nobody.
  *
@@ -62,6 +72,7 @@
 #include "shm/session_bytes.h"
 #include "shm/session_sign.h"
 #include "shm/table_dir.h"
+#include "shm/table_place.h"
 
 #define MAKING_BYTE (SESSION_BYTES_OFF - 4)	/* the first of them */
 #define OTHER_BYTES (3 + 2 * 4096)
@@ -99,18 +110,31 @@ mode_of(mode_t table)
 	return mode;
 }
 
-/* L1 and L2. */
+int
+lhi_live_file_make(int dir, const char *path)
+{
+	int fd = lhi_fd_openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int error;
+
+	if (fd < 0)
+		return lhi_fail(-errno, "cannot make a file beside %s: %s",
+		    path, strerror(errno));
+	error = lhi_byte_lock(fd, MAKING_BYTE);
+	if (error == 0)
+		return fd;
+	(void)close(fd);
+	return lhi_fail(error, "cannot lock a byte of %s: %s", path,
+	    strerror(-error));
+}
+
+/* L3, of the table whose id begins with uuid. */
 static int
-prepare(int dir, const char *path, const struct stat *table, int fd,
+link_file(int dir, const char *path, const struct stat *table, int fd,
     uint64_t uuid)
 {
 	char leaf[TABLE_LEAF_MAX], self[40];
 	struct stat st;
-	int error = lhi_byte_lock(fd, MAKING_BYTE);
 
-	if (error != 0)
-		return lhi_fail(error, "cannot lock a byte of %s: %s", path,
-		    strerror(-error));
 	if (fstat(fd, &st) != 0 || ((st.st_uid != table->st_uid ||
 	    st.st_gid != table->st_gid) && fchown(fd, table->st_uid,
 	    table->st_gid) != 0) || fchmod(fd, mode_of(table->st_mode)) != 0)
@@ -126,24 +150,14 @@ prepare(int dir, const char *path, const struct stat *table, int fd,
 }
 
 int
-lhi_live_file_make(int dir, const char *path, int object)
+lhi_live_file_name(int dir, const char *path, int object, int live)
 {
 	struct stat table;
 	uint64_t uuid;
-	int fd, error;
 
-	fd = lhi_fd_openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return lhi_fail(-errno, "cannot make a file beside %s: %s",
-		    path, strerror(errno));
 	if (fstat(object, &table) != 0 || !read_id(object, &uuid))
-		error = lhi_fail(-EIO, "cannot read %s", path);
-	else
-		error = prepare(dir, path, &table, fd, uuid);
-	if (error == 0)
-		return fd;
-	(void)close(fd);
-	return error;
+		return lhi_fail(-EIO, "cannot read %s", path);
+	return link_file(dir, path, &table, live, uuid);
 }
 
 void
@@ -251,8 +265,39 @@ has_name(int dir, const char *path, const struct stat *object)
 	    st.st_ino == object->st_ino;
 }
 
+/* 0 if fd is the file that the table was made with; or why not. */
 static int
-open_in(int dir, const char *path, const char *leaf, int object)
+check_file(int fd, const char *path, const char *leaf,
+    const struct lhi_place *place)
+{
+	struct lhi_place now;
+	int error = lhi_place_of(fd, &now);
+
+	if (error != 0)
+		return lhi_fail(error, "cannot look at %s beside %s: %s", leaf,
+		    path, strerror(-error));
+	if (lhi_mutant_on(live_by_name))
+		return 0;
+	switch (lhi_place_compare(place, &now)) {
+	case LHI_PLACE_SAME:
+		return 0;
+	case LHI_PLACE_OTHER:
+		return lhi_fail(-EUCLEAN, "%s beside %s is not the file of "
+		    "that name that the table was made with (it was removed, "
+		    "and another was put there), so nobody can tell who lives: "
+		    "stop the table's users and remove it (leasehold rm "
+		    "--force)", leaf, path);
+	default:
+		return lhi_fail(-EXDEV, "cannot tell whether %s beside %s is "
+		    "the file that the table was made with: this process can "
+		    "read neither its birth time nor its file handle; allow "
+		    "the system calls statx and name_to_handle_at", leaf, path);
+	}
+}
+
+static int
+open_in(int dir, const char *path, const char *leaf, int object,
+    const struct lhi_place *place)
 {
 	int fd = lhi_fd_openat(dir, leaf, OPEN_FLAGS, 0), error = -errno;
 	struct stat st, table;
@@ -269,8 +314,13 @@ open_in(int dir, const char *path, const char *leaf, int object)
 		    path) : lhi_fail(-ESTALE, "%s was removed just now: try "
 		    "again", path);
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    st.st_uid == table.st_uid)
-		return fd;
+	    st.st_uid == table.st_uid) {
+		error = check_file(fd, path, leaf, place);
+		if (error == 0)
+			return fd;
+		(void)close(fd);
+		return error;
+	}
 	(void)close(fd);
 	return lhi_fail(-EUCLEAN, "%s beside %s is not the file of the table's "
 	    "owner that it has to be: stop the table's users and remove it "
@@ -278,7 +328,8 @@ open_in(int dir, const char *path, const char *leaf, int object)
 }
 
 int
-lhi_live_file_open(const char *path, int object, uint64_t uuid)
+lhi_live_file_open(const char *path, int object, uint64_t uuid,
+    const struct lhi_place *place)
 {
 	int dir = lhi_table_dir_open(path, false), fd;
 	char leaf[TABLE_LEAF_MAX];
@@ -286,7 +337,7 @@ lhi_live_file_open(const char *path, int object, uint64_t uuid)
 	if (dir < 0)
 		return dir;
 	lhi_live_file_leaf(leaf, path, uuid);
-	fd = open_in(dir, path, leaf, object);
+	fd = open_in(dir, path, leaf, object, place);
 	(void)close(dir);
 	return fd;
 }

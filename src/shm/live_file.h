@@ -12,12 +12,14 @@ void lhi_live_file_leaf(char leaf[TABLE_LEAF_MAX], const char *path,
     uint64_t uuid);
 
 /*
- * Makes the live file of the table that is being made as `object`, whose header
- * and mode are final, and gives it its name.  The descriptor says that the
- * maker is at work: it is closed once the table has its name.  A descriptor;
- * -errno.
+ * Makes a live file, which has no name yet.  The descriptor says that the maker
+ * is at work: it is closed once the table has its name.  A descriptor; -errno.
  */
-int lhi_live_file_make(int dir, const char *path, int object);
+int lhi_live_file_make(int dir, const char *path);
+
+/* Gives it the name that belongs to the table that is being made as `object`,
+ * whose header and mode are final.  0; -errno. */
+int lhi_live_file_name(int dir, const char *path, int object, int live);
 
 /* Removes the live file of the table that `object` is, which has got no name;
  * or which has lost it: and the signs beside it, and what others have left. */
@@ -30,11 +32,12 @@ void lhi_live_file_sweep(int dir, const char *path);
 
 /*
  * Opens the live file of the table that is open as `object`, whose id begins
- * with uuid.  A descriptor, of a description of its own; -ESTALE: the table was
- * removed just now; -EUCLEAN: the file is gone, or is not what it has to be;
- * -errno.
+ * with uuid and which was made with that file.  A descriptor, of a description
+ * of its own; -ESTALE: the table was removed just now; -EUCLEAN: the file is
+ * gone, or another one stands there; -EXDEV: nobody says which; -errno.
  */
-int lhi_live_file_open(const char *path, int object, uint64_t uuid);
+int lhi_live_file_open(const char *path, int object, uint64_t uuid,
+    const struct lhi_place *place);
 
 /* fd is the live file of v's table, which is opened again to ask through it; or
  * from now on is what v asks through, opened for this. */

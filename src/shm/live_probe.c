@@ -27,15 +27,15 @@
 #include "prim/descriptor.h"
 #include "shm/live_file.h"
 #include "shm/table_dir.h"
+#include "shm/table_place.h"
 
 void
 lhi_live_probe_know(struct lhi_view *v, int fd)
 {
 	struct stat st;
 
+	(void)lhi_place_of(fd, &v->live);
 	if (fstat(fd, &st) == 0) {
-		v->live_dev = st.st_dev;
-		v->live_ino = st.st_ino;
 		v->live_uid = st.st_uid;
 		v->others_write = st.st_mode & 0022;
 	}
@@ -58,7 +58,19 @@ lhi_live_file_is(const struct lhi_view *v, int fd)
 
 	return fd >= 0 && fstat(fd, &st) == 0 &&
 	    (lhi_mutant_on(object_unchecked) ||
-	    (st.st_dev == v->live_dev && st.st_ino == v->live_ino));
+	    (st.st_dev == v->live.device && st.st_ino == v->live.inode));
+}
+
+/* The same of one that was opened just now, by a name that anything may have
+ * got since: another file with that inode number is none. */
+static bool
+is_same_file(const struct lhi_view *v, int fd)
+{
+	struct lhi_place now;
+
+	return lhi_live_file_is(v, fd) && (lhi_mutant_on(object_unchecked) ||
+	    (lhi_place_of(fd, &now) == 0 &&
+	    lhi_place_compare(&v->live, &now) == LHI_PLACE_SAME));
 }
 
 bool
@@ -99,7 +111,7 @@ lhi_live_file_reopen(struct lhi_view *v)
 	n = strlen(to);
 	(void)snprintf(to + n, sizeof(to) - n, "/%s", leaf);
 	fd = lhi_fd_open(to, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (lhi_live_file_is(v, fd))
+	if (is_same_file(v, fd))
 		return fd;
 	error = fd < 0 ? errno : ESTALE;
 	if (fd >= 0)
@@ -108,7 +120,7 @@ lhi_live_file_reopen(struct lhi_view *v)
 	(void)snprintf(to, sizeof(to), "/proc/self/fd/%d",
 	    atomic_load(&v->probe_fd));
 	fd = lhi_fd_open(to, O_RDWR | O_CLOEXEC);
-	if (lhi_live_file_is(v, fd))
+	if (is_same_file(v, fd))
 		return fd;
 	if (fd >= 0)
 		(void)close(fd);

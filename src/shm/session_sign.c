@@ -279,7 +279,7 @@ is_place(const struct lhi_view *v, unsigned uid)
 	if (lstat(place, &st) != 0)
 		return false;
 	errno = EXDEV;
-	if (st.st_dev != v->live_dev)
+	if (st.st_dev != v->live.device)
 		return false;
 	errno = EACCES;
 	return S_ISDIR(st.st_mode) && st.st_uid == uid &&
@@ -293,7 +293,7 @@ is_sign(const struct lhi_view *v, const struct shm_session *se, unsigned uid,
 {
 	if (lhi_mutant_on(sign_any_file))
 		return true;
-	return S_ISFIFO(st->st_mode) && st->st_dev == v->live_dev &&
+	return S_ISFIFO(st->st_mode) && st->st_dev == v->live.device &&
 	    (st->st_uid == uid || st->st_uid == v->live_uid) &&
 	    (st->st_ino == sh64_load(&se->sign_file) ||
 	    st->st_ino == sh64_load(&se->sign_copy));

@@ -150,7 +150,7 @@ reserve_object(int fd, const char *path, const struct lhi_geometry *g)
 }
 
 static int
-fill_object(int fd, const char *path, const struct lh_open_opts *opts,
+fill_object(int fd, int live, const char *path, const struct lh_open_opts *opts,
     uid_t owner)
 {
 	struct lhi_beginning b;
@@ -180,6 +180,8 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts,
 		return lhi_fail(-errno, "cannot map the new table: %s",
 		    strerror(errno));
 	error = lhi_place_set(base, fd);
+	if (error == 0)
+		error = lhi_place_set_live(base, live);
 	if (error == 0)
 		initialise_header(base, &g, opts, &b);
 	lhi_sigbus_unmap(base, sizeof(struct shm_header));
@@ -218,21 +220,24 @@ create_in(int dir, const char *path, const struct lh_open_opts *opts,
 {
 	gid_t group = opts->group == LH_GROUP_USUAL ? getegid() :
 	    (gid_t)opts->group;
-	int fd, live = -1, error;
+	int fd, live, error;
 
 	fd = lhi_fd_openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return errno == EROFS ? lhi_table_dir_fail_read_only(path) :
 		    lhi_fail(-errno, "cannot make a file beside %s: %s",
 		    path, strerror(errno));
-	error = fill_object(fd, path, opts, owner);
+	live = lhi_live_file_make(dir, path);
+	error = live < 0 ? live : fill_object(fd, live, path, opts, owner);
 	if (error == 0) {
 		lhi_point("object.filled");
-		live = lhi_live_file_make(dir, path, fd);
-		error = live < 0 ? live : link_object(dir, fd, path);
+		error = lhi_live_file_name(dir, path, fd, live);
 	}
-	if (error != 0 && live >= 0)
-		lhi_live_file_drop(dir, path, fd);
+	if (error == 0) {
+		error = link_object(dir, fd, path);
+		if (error != 0)
+			lhi_live_file_drop(dir, path, fd);
+	}
 	if (live >= 0)
 		(void)close(live);
 	if (error == 0)

@@ -47,7 +47,9 @@ lhi_object_sum(const struct shm_header *h)
 		lhi_hash(h->cluster_prefix, sizeof(h->cluster_prefix)),
 		sh64_load(&h->device), sh64_load(&h->inode),
 		sh64_load(&h->boot), sh64_load(&h->born),
-		sh64_load(&h->handle),
+		sh64_load(&h->handle), sh64_load(&h->live_device),
+		sh64_load(&h->live_inode), sh64_load(&h->live_born),
+		sh64_load(&h->live_handle),
 	};
 
 	return lhi_hash(facts, sizeof(facts));
@@ -202,12 +204,13 @@ check_not_removed(const struct shm_header *h, const struct lhi_geometry *geo,
 static int
 check_not_repairing(const struct shm_header *h, const char *path, int fd)
 {
+	struct lhi_place place = lhi_place_live(h);
 	bool held;
 	int live;
 
 	if (!lhi_header_is_repairing(h))
 		return 0;
-	live = lhi_live_file_open(path, fd, sh64_load(&h->uuid[0]));
+	live = lhi_live_file_open(path, fd, sh64_load(&h->uuid[0]), &place);
 	if (live < 0)
 		return live;
 	held = lhi_session_removal_held(live);
@@ -325,6 +328,7 @@ open_table(const char *path, bool mend,
 	id->uuid[1] = sh64_load(&h.uuid[1]);
 	id->dev = st.st_dev;
 	id->ino = st.st_ino;
+	id->live = lhi_place_live(&h);
 	id->t0_ns = (int64_t)sh64_load(&h.t0_ns);
 	id->clock = (clockid_t)sh32_load(&h.clock_id);
 	id->order = sh32_load(&h.order);

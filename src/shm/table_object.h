@@ -33,6 +33,7 @@ int lhi_object_create(const char *path, const struct lh_open_opts *opts);
 struct lhi_object_id {
 	dev_t dev;
 	ino_t ino;
+	struct lhi_place live;		/* which file is its live file */
 	int64_t t0_ns;
 	uint32_t order;
 	clockid_t clock;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The place of a table: answers "is this the very file that the table was made
- * in?".
+ * in?"; and of its live file (live_file.c): "is this the one that it was made
+ * with?".
  *
  * A copy may be older than what was granted since, so it would grant the same
  * tokens again (G2).  So a table is used only in the file that it was made in.
@@ -19,6 +20,9 @@
  * sides, and the same.  A kernel that says neither (before Linux 5.19 without
  * CONFIG_FHANDLE; a seccomp filter) makes no tables, and a process that may ask
  * for neither opens none.
+ *
+ * Its live file is known by the same facts.  Both are written down before the
+ * table has a name.
  *
  * Not to be told: bytes that are written into the file itself, and a machine
  * that is set back as a whole (a snapshot of its memory).
@@ -95,59 +99,122 @@ agrees(uint64_t theirs, uint64_t ours)
 }
 
 int
-lhi_place_set(struct shm_header *h, int fd)
+lhi_place_of(int fd, struct lhi_place *p)
 {
 	int saved = errno;
-	uint64_t born = read_birth(fd), handle = read_handle(fd);
 	struct stat st;
 
+	memset(p, 0, sizeof(*p));
 	if (fstat(fd, &st) != 0)
-		return lhi_fail(-errno, "cannot look at the new table: %s",
-		    strerror(errno));
-	sh64_store_rlx(&h->device, st.st_dev);
-	sh64_store_rlx(&h->inode, st.st_ino);
-	sh64_store_rlx(&h->born, born);
-	sh64_store_rlx(&h->handle, handle);
-	sh64_store_rlx(&h->boot, read_boot());
+		return -errno;
+	p->device = st.st_dev;
+	p->inode = st.st_ino;
+	p->born = read_birth(fd);
+	p->handle = read_handle(fd);
 	errno = saved;
-	if (born == 0 && handle == 0)
-		return lhi_fail(-EOPNOTSUPP, "no table can be made here: the "
-		    "kernel tells neither the birth time nor the handle of a "
-		    "file in /dev/shm (statx, name_to_handle_at), so a copy of "
-		    "the table would be taken for it; allow one of these "
-		    "system calls");
 	return 0;
+}
+
+enum lhi_place_answer
+lhi_place_compare(const struct lhi_place *then, const struct lhi_place *now)
+{
+	if (then->device != now->device || then->inode != now->inode ||
+	    differs(then->born, now->born) ||
+	    differs(then->handle, now->handle))
+		return LHI_PLACE_OTHER;
+	return agrees(then->born, now->born) ||
+	    agrees(then->handle, now->handle) ? LHI_PLACE_SAME :
+	    LHI_PLACE_UNTOLD;
+}
+
+/* 0 if a copy of that file would have other facts. */
+static int
+check_told(const struct lhi_place *p)
+{
+	return p->born != 0 || p->handle != 0 ? 0 : lhi_fail(-EOPNOTSUPP,
+	    "no table can be made here: the kernel tells neither the birth "
+	    "time nor the handle of a file in /dev/shm (statx, "
+	    "name_to_handle_at), so a copy of the table would be taken for it; "
+	    "allow one of these system calls");
+}
+
+int
+lhi_place_set(struct shm_header *h, int fd)
+{
+	struct lhi_place p;
+	int error = lhi_place_of(fd, &p);
+
+	if (error != 0)
+		return lhi_fail(error, "cannot look at the new table: %s",
+		    strerror(-error));
+	sh64_store_rlx(&h->device, p.device);
+	sh64_store_rlx(&h->inode, p.inode);
+	sh64_store_rlx(&h->born, p.born);
+	sh64_store_rlx(&h->handle, p.handle);
+	sh64_store_rlx(&h->boot, read_boot());
+	return check_told(&p);
+}
+
+int
+lhi_place_set_live(struct shm_header *h, int fd)
+{
+	struct lhi_place p;
+	int error = lhi_place_of(fd, &p);
+
+	if (error != 0)
+		return lhi_fail(error, "cannot look at the new table's live "
+		    "file: %s", strerror(-error));
+	sh64_store_rlx(&h->live_device, p.device);
+	sh64_store_rlx(&h->live_inode, p.inode);
+	sh64_store_rlx(&h->live_born, p.born);
+	sh64_store_rlx(&h->live_handle, p.handle);
+	return check_told(&p);
+}
+
+struct lhi_place
+lhi_place_live(const struct shm_header *h)
+{
+	return (struct lhi_place){
+		.device = sh64_load(&h->live_device),
+		.inode = sh64_load(&h->live_inode),
+		.born = sh64_load(&h->live_born),
+		.handle = sh64_load(&h->live_handle),
+	};
 }
 
 int
 lhi_place_check(const struct shm_header *h, int fd, const char *path)
 {
-	int saved = errno;
-	uint64_t was_born = sh64_load(&h->born), born = read_birth(fd);
-	uint64_t was_handle = sh64_load(&h->handle), handle = read_handle(fd);
+	struct lhi_place then = {
+		.device = sh64_load(&h->device),
+		.inode = sh64_load(&h->inode),
+		.born = sh64_load(&h->born),
+		.handle = sh64_load(&h->handle),
+	}, now;
+	int saved = errno, error = lhi_place_of(fd, &now);
 	uint64_t boot = read_boot();
-	struct stat st;
 
-	if (fstat(fd, &st) != 0)
-		return lhi_fail(-errno, "cannot look at %s: %s", path,
-		    strerror(errno));
+	if (error != 0)
+		return lhi_fail(error, "cannot look at %s: %s", path,
+		    strerror(-error));
 	errno = saved;
 	if (differs(sh64_load(&h->boot), boot))
 		return lhi_fail(-EUCLEAN, "%s was made before this machine was "
 		    "started: it was restored, and its tokens may repeat; "
 		    "remove it (leasehold rm --force)", path);
-	if (sh64_load(&h->device) != st.st_dev ||
-	    sh64_load(&h->inode) != st.st_ino || differs(was_born, born) ||
-	    differs(was_handle, handle))
+	switch (lhi_place_compare(&then, &now)) {
+	case LHI_PLACE_SAME:
+		return 0;
+	case LHI_PLACE_OTHER:
 		return lhi_fail(-EUCLEAN, "%s is a copy of a table: it was "
 		    "restored or moved here, and its tokens may be older than "
 		    "what was granted since; stop its users and remove it "
 		    "(leasehold rm --force), then tokens go on above them",
 		    path);
-	if (!agrees(was_born, born) && !agrees(was_handle, handle))
+	default:
 		return lhi_fail(-EXDEV, "cannot tell whether %s is a copy of a "
 		    "table: this process can read neither its birth time nor "
 		    "its file handle; allow the system calls statx and "
 		    "name_to_handle_at", path);
-	return 0;
+	}
 }

@@ -16,6 +16,13 @@
 #include "shm/layout.h"
 #include "fence/range.h"
 
+/* By what a file is known (table_place.c): 0 is not known. */
+struct lhi_place {
+	uint64_t device, inode;
+	uint64_t born;		/* its birth time in ns */
+	uint64_t handle;	/* its handle's hash */
+};
+
 struct lhi_view {
 	struct shm_header *hdr;
 	struct shm_session *sessions;
@@ -40,8 +47,7 @@ struct lhi_view {
 	ino_t ino;
 	_Atomic int object_fd;	/* never takes a lock: see view.c */
 
-	dev_t live_dev;		/* which file is its live file */
-	ino_t live_ino;
+	struct lhi_place live;	/* which file is its live file */
 	uid_t live_uid;		/* its owner, who is the table's */
 	bool others_write;	/* than that one (session_limit.c) */
 	int64_t live_mark;	/* the position of what it asks through */

@@ -32,6 +32,7 @@
 #include "fuzz/image-base.h"
 #include "fuzz/image-calls.h"
 #include "base/bits.h"
+#include "shm/live_file.h"
 #include "shm/table_object.h"
 #include "shm/table_place.h"
 
@@ -227,14 +228,33 @@ seal(void)
 	return len;
 }
 
-/* It stands where it says; otherwise the header stays as sound as it was. */
+/* Beside the object; a descriptor. */
+static int
+make_live_file(uint64_t uuid)
+{
+	char leaf[TABLE_LEAF_MAX], path[sizeof(t.path) + TABLE_LEAF_MAX];
+
+	lhi_live_file_leaf(leaf, t.path, uuid);
+	(void)snprintf(path, sizeof(path), "%.*s/%s",
+	    (int)(strrchr(t.path, '/') - t.path), t.path, leaf);
+	return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
+/* It stands where it says, beside its live file; otherwise the header stays as
+ * sound as it was. */
 static void
 place_object(int fd)
 {
 	struct shm_header *h = (struct shm_header *)(void *)t.bytes;
+	int live;
 
-	if (h->header_sum.raw != lhi_object_sum(h) || lhi_place_set(h, fd) != 0)
+	if (h->header_sum.raw != lhi_object_sum(h))
 		return;
+	live = make_live_file(h->uuid[0].raw);
+	if (live < 0 || lhi_place_set(h, fd) != 0 ||
+	    lhi_place_set_live(h, live) != 0)
+		fuzz_finding("cannot make the live file of %s", t.path);
+	(void)close(live);
 	h->header_sum.raw = lhi_object_sum(h);
 }
 
