@@ -22,6 +22,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
@@ -52,10 +53,14 @@ static void
 write_own_pid(int fd)
 {
 	char text[OWNER_MAX];
+	struct rlimit most;
 	int n;
 
 	n = snprintf(text, sizeof(text), "%d %" PRIu64 "\n", (int)getpid(),
 	    lhi_process_pid_ns());
+	/* a write beyond the limit (ulimit -f) would raise SIGXFSZ */
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < OWNER_MAX)
+		return;
 	if (ftruncate(fd, 0) == 0)
 		(void)!pwrite(fd, text, (size_t)n, 0);
 }

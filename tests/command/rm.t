@@ -26,6 +26,10 @@ is "$out$err" "" "  without a word"
 ok "  it is gone" test ! -e "$(object)"
 second=$(token k)
 ok "the next table's tokens are larger" test "$second" -gt "$first"
+run bash -c '(ulimit -f 0; exec "$LEASEHOLD" rm) 2>&1 | cat >&2
+    exit "${PIPESTATUS[0]}"'
+is "$status/$err" 0/ "rm of a process that may write no file: 0"
+lh init >/dev/null
 
 # In use.
 bg "$LEASEHOLD" run --ttl 60s held sleep 150
