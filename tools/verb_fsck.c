@@ -12,10 +12,13 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <leasehold.h>
 #include "daemon/exit_status.h"
 #include "daemon/text.h"
 #include "daemon/usage_error.h"
+#include "error_status.h"
 #include "message.h"
 #include "open_table.h"
 #include "output.h"
@@ -27,7 +30,8 @@ static const char help[] =
 "usage: leasehold fsck [OPTION...]\n"
 "\n"
 "Checks a table, which may be in use, and tells what is wrong with it.\n"
-"Exit status 0: sound; 65: damaged, or not a table; 1: there is none.\n"
+"Exit status 0: sound; 65: damaged, or not a table; 71: sound, but its\n"
+"fence directory cannot be used; 1: there is none.\n"
 "\n"
 "      --repair      make it sound, if nobody uses it (75: somebody does)\n"
 "      --force       with --repair: also declare dead the sessions that\n"
@@ -58,17 +62,21 @@ note_finding(const char *finding, void *arg)
 		k->no_memory = true;
 }
 
-/* status and a sentence, or its JSON. */
+/* status and a sentence, or its JSON.  fence: why the directory of a sound
+ * table cannot be used, or NULL. */
 static int
-print_result(struct fsck *k, const char *table, uint64_t keys, int n)
+print_result(struct fsck *k, const char *table, uint64_t keys, int n,
+    const char *fence)
 {
-	int status = n == 0 ? EX_YES : EX_DAMAGED;
+	int status = n > 0 ? EX_DAMAGED : fence != NULL ? EX_SYSTEM : EX_YES;
 
 	if (k->json)
 		return show_json(k->no_memory ? NULL : json_pack("{s:s, s:b, "
-		    "s:O}", "table", table, "sound", n == 0, "findings",
-		    k->findings), status);
-	if (n == 0)
+		    "s:O, s:s*}", "table", table, "sound", n == 0, "findings",
+		    k->findings, "fence_error", fence), status);
+	if (fence != NULL)
+		message("%s", fence);
+	else if (n == 0)
 		printf("table '%s' is sound (%" PRIu64 " keys)\n", table, keys);
 	else
 		message("table '%s' is damaged (%d findings): keep a copy of "
@@ -82,6 +90,7 @@ static int
 check_table(struct fsck *k, const struct table_opts *table)
 {
 	struct lh_stats s = { .size = sizeof(s) };
+	char *fence = NULL;
 	struct lh *lh;
 	int n, e, status;
 
@@ -90,12 +99,16 @@ check_table(struct fsck *k, const struct table_opts *table)
 		return open_table_missing(table);
 	if (k->json && (e == -EUCLEAN || e == -EPROTO)) {
 		note_finding(lh_error_detail(), k);
-		return print_result(k, open_table_name(table), 0, 1);
+		return print_result(k, open_table_name(table), 0, 1, NULL);
 	}
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
 	n = lh_check(lh, note_finding, k);
+	if (n == -EIO) {
+		fence = strdup(lh_error_detail());
+		n = fence != NULL ? 0 : -ENOMEM;
+	}
 	e = n < 0 ? n : lh_stats(lh, &s);
 	if (e != 0) {
 		status = message_error(e, lh_error_detail(), "cannot check the "
@@ -108,10 +121,12 @@ check_table(struct fsck *k, const struct table_opts *table)
 		}
 		if (!k->json && show_life(&s) != NULL)
 			message("warning: %s", show_life(&s));
-		if (show_fence_lost(&s) != NULL)
+		if ((fence == NULL || n > 0) && show_fence_lost(&s) != NULL)
 			message("warning: %s", show_fence_lost(&s));
-		status = print_result(k, lh_table_name(lh), s.keys, n);
+		status = print_result(k, lh_table_name(lh), s.keys, n,
+		    n > 0 ? NULL : fence);
 	}
+	free(fence);
 	(void)lh_close(lh);
 	return status;
 }
@@ -153,6 +168,10 @@ repair_table(struct fsck *k, const struct table_opts *table)
 
 	if (n == -ENOENT)
 		return open_table_missing(table);
+	if (n == -EIO) {	/* the detail says whether the table is sound */
+		message("%s", lh_error_detail());
+		return error_status(n);
+	}
 	if (n == -EBUSY)
 		return message_error(n, lh_error_detail(), "table '%s' is not "
 		    "repaired", open_table_name(table));

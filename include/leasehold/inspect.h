@@ -290,8 +290,10 @@ int lh_shim_stats(struct lh *lh, void (*fn)(const char *text, void *arg),
 /*
  * Check the whole table.  For each finding fn is called (may be NULL) with a
  * sentence.  Takes no lock and may run beside anything; findings that are only
- * things in motion are looked at twice and dropped.  The number of findings,
- * or -EINVAL, -EPERM.
+ * things in motion are looked at twice and dropped.  The number of findings; or
+ * -EIO: the table is sound, but its fence directory cannot be used, and
+ * acquires in scope local fail until it can (lh_error_detail() says why);
+ * -EINVAL, -EPERM.
  */
 int lh_check(struct lh *lh, void (*fn)(const char *finding, void *arg),
     void *arg);

@@ -46,8 +46,10 @@ extern "C" {
  * being removed or repaired; -EUCLEAN, -EPROTO: beyond repair: the header,
  * which says what the table is, is damaged or another version's: remove the
  * table with LH_FORCE; -EXDEV: of another time namespace or boot; -EACCES: not
- * yours; -ENOSPC: no memory for what it should have; -EINVAL, -ENAMETOOLONG,
- * -ENOMEM, -EMFILE, -ENFILE.
+ * yours; -EIO: its fence directory cannot be used: lh_error_detail() says why,
+ * and that the table is sound, or is damaged and was not repaired; -ENOSPC: no
+ * memory for what it should have; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EMFILE,
+ * -ENFILE.
  */
 int lh_table_repair(const char *name, uint32_t flags,
     void (*fn)(const char *what, void *arg), void *arg);

@@ -33,8 +33,7 @@
  * I2	A returned number is on disk, and larger than every number returned
  *	before step 1.  One getdents() reads a directory of this size
  *	completely, under the lock that link() and unlink() take, so a scan
- *	misses nothing.  (It continues while there is more, in case somebody put
- *	other files there.)
+ *	misses nothing.  (It continues while there are more files.)
  * I3	After a power loss, the highest number on disk is not below any returned
  *	number.  Each was synced (step 4) before it was returned, and pruned
  *	files (step 7) are below one that was synced.
@@ -173,8 +172,7 @@ for_each_name(const struct claim *c,
 			return 0;
 		if (got < 0)
 			return lhi_fail(-errno, "cannot read the directory of "
-			    "token ranges, %s: %s", c->dir,
-			    strerror(errno));
+			    "token ranges, %s: %s", c->dir, strerror(errno));
 		for (ssize_t at = 0; at < got;) {
 			const struct dent *d = (void *)(u.bytes + at);
 
@@ -283,8 +281,7 @@ write_content(const struct claim *c, int fd, uint64_t n)
 	return 0;
 }
 
-enum { AGAIN = 1 };		/* repeat with the next number: the disk may
-				 * have failed */
+enum { AGAIN = 1 };	/* with the next number: the disk may have failed */
 
 /* Step 2: writes the temporary file. */
 static int
@@ -335,8 +332,7 @@ link_number(const struct claim *c, uint64_t *n)
 		if (lhi_range_sys.link(c->fd, c->temporary, name) != 0) {
 			if (errno == EEXIST && !lhi_mutant_on(range_shared))
 				continue;
-			if (errno == EEXIST)	/* the mutant uses the existing
-						 * file */
+			if (errno == EEXIST)	/* the mutant uses that file */
 				return 0;
 			return report_write_error(c, "cannot link a file",
 			    errno);
@@ -349,8 +345,7 @@ link_number(const struct claim *c, uint64_t *n)
 	}
 	return lhi_fail(-EIO, "cannot claim a range of tokens in %s: other "
 	    "processes were faster %d times; check whether a process claims "
-	    "ranges in a loop", c->dir,
-	    LINK_TRIES);
+	    "ranges in a loop", c->dir, LINK_TRIES);
 }
 
 /* Steps 2 to 5, with *n or a higher number.  AGAIN: *n is burnt. */
@@ -394,8 +389,7 @@ claim_free_number(struct claim *c, uint64_t least, uint64_t *out)
 		if (error != 0)
 			return error;
 		if (s.n == RANGE_KEEP && s.top[RANGE_KEEP - 1] > least)
-			continue;		/* *n may have been pruned
-						 * before: burnt */
+			continue;	/* it may have been pruned: burnt */
 		lhi_point("range.confirmed");
 		if (s.more)
 			(void)for_each_name(c, prune_name, &s);
@@ -405,8 +399,7 @@ claim_free_number(struct claim *c, uint64_t least, uint64_t *out)
 	}
 	return lhi_fail(-EIO, "cannot claim a range of tokens in %s: in %d "
 	    "attempts, %d other claims were faster each time; check whether a "
-	    "process claims ranges in a loop", c->dir,
-	    ROUNDS, RANGE_KEEP);
+	    "process claims ranges in a loop", c->dir, ROUNDS, RANGE_KEEP);
 }
 
 int
@@ -422,6 +415,21 @@ lhi_range_claim(const char *dir, const uint64_t uuid[2], uint64_t at_least,
 	}
 	errno = saved;
 	return error;
+}
+
+int
+lhi_range_try(const char *dir)
+{
+	struct claim c = { .dir = dir, .uuid = (const uint64_t[2]){ 0 } };
+	int saved = errno, error = open_claim_dir(&c);
+
+	if (error == 0) {
+		error = write_temporary(&c, 0);
+		(void)lhi_range_sys.unlink(c.fd, c.temporary);
+		(void)close(c.fd);
+	}
+	errno = saved;
+	return error == AGAIN ? -EIO : error;
 }
 
 int

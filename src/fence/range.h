@@ -100,6 +100,11 @@ int lhi_range_open_dir(const char *dir, mode_t *mode);
 int lhi_range_claim(const char *dir, const uint64_t uuid[2], uint64_t at_least,
     uint64_t *n);
 
+/* Returns 0 if a range can be claimed in the directory now.  It claims none: it
+ * writes and syncs a temporary file, and removes it.  Otherwise returns -errno
+ * with the detail of lhi_range_claim(). */
+int lhi_range_try(const char *dir);
+
 /* Reads the file of range n.  Returns 0; -ENOENT (no such file), -EUCLEAN
  * (damaged) or another -errno, with a detail. */
 int lhi_range_read(const char *dir, uint64_t n, struct lhi_range *r);

@@ -434,8 +434,12 @@ lhi_check_view(struct lhi_view *v, int times,
 int
 lh_check(struct lh *lh, void (*fn)(const char *finding, void *arg), void *arg)
 {
-	int error = lhi_own_to_look(lh);
+	int error = lhi_own_to_look(lh), n;
 
-	return error != 0 ? error : lhi_damaged_or(&lh->v,
-	    lhi_check_view(&lh->v, LHI_CHECK_LIVE, fn, arg));
+	if (error != 0)
+		return error;
+	n = lhi_check_view(&lh->v, LHI_CHECK_LIVE, fn, arg);
+	if (n == 0)
+		n = lhi_check_fence(&lh->v, LHI_CHECK_SOUND);
+	return lhi_damaged_or(&lh->v, n);
 }

@@ -13,4 +13,12 @@
 int lhi_check_view(struct lhi_view *v, int times,
     void (*fn)(const char *finding, void *arg), void *arg);
 
+/*
+ * Returns 0 if the table's latest range is on disk, or another one could be
+ * claimed now, or the table needs none.  Otherwise -EIO, with a detail: the
+ * table "is" what `state` says, the directory, and the remedy.  Claims nothing.
+ */
+#define LHI_CHECK_SOUND "sound, but acquires in scope local fail"
+int lhi_check_fence(const struct lhi_view *v, const char *state);
+
 #endif

@@ -2,13 +2,18 @@
 /*
  * The checker's part on tokens: answers "can the table's ceilings and floors be
  * what they say?", from the header, and from the ranges on disk where the table
- * has a fence file.
+ * has a fence file.  A fence directory that is lost, or cannot be written to,
+ * is no damage to the table: lhi_check_fence() reports it.
  */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <leasehold/error.h>
+#include "base/error.h"
 #include "fence/range.h"
+#include "offline/check.h"
 #include "offline/check_part.h"
+#include "op/token_ceiling.h"
 
 bool
 lhi_check_wrong(struct check *k, const char *fmt, ...)
@@ -22,30 +27,12 @@ lhi_check_wrong(struct check *k, const char *fmt, ...)
 }
 
 /*
- * True if the latest range is on disk, though not long ago it was not.
- * (Another process has claimed another; this attachment finds out when it
- * needs it.)
- */
-static bool
-is_range_there(struct lhi_view *v, uint64_t d)
-{
-	struct lhi_range r;
-	uint64_t highest;
-	int error = lhi_range_highest(v->ranges, &highest);
-
-	if (error != 0)		/* a directory that is a stranger's, say */
-		return false;
-	error = lhi_range_read(v->ranges, (d - 1) >> lhi_range_bits, &r);
-	return error == -EACCES || (error == 0 && r.uuid[0] == v->uuid[0] &&
-	    r.uuid[1] == v->uuid[1]);
-}
-
-/*
  * True if d is not the end of a range (or one less, of a table that is being
- * removed), or of one that nobody has claimed yet.
+ * removed), or is so far above the ranges on disk that no loss of files
+ * explains it.  (A table whose files were lost claims another range.)
  */
 static bool
-is_beyond_disk(struct lhi_view *v, uint64_t d)
+is_no_end(const struct lhi_view *v, uint64_t d)
 {
 	uint64_t part = d & (lhi_range_width() - 1), highest;
 
@@ -53,10 +40,22 @@ is_beyond_disk(struct lhi_view *v, uint64_t d)
 		return true;
 	return v->ranges[0] != '\0' &&
 	    lhi_range_highest(v->ranges, &highest) == 0 &&
-	    (d - 1) >> lhi_range_bits > highest;
+	    (d - 1) >> lhi_range_bits > highest + RANGE_LEAP_MAX;
 }
 
-/* Of the header, and of the disk where this attachment has missed it. */
+int
+lhi_check_fence(const struct lhi_view *v, const char *state)
+{
+	char why[512];
+
+	if (v->ranges[0] == '\0' || lhi_token_ceiling_is_on_disk(v) ||
+	    lhi_range_try(v->ranges) == 0)
+		return 0;
+	(void)snprintf(why, sizeof(why), "%s", lh_error_detail());
+	return lhi_fail(-EIO, "%s is %s: %s", v->path, state, why);
+}
+
+/* Of the header, as far as the disk can tell. */
 bool
 lhi_check_tokens(struct check *k, uint32_t i)
 {
@@ -67,7 +66,7 @@ lhi_check_tokens(struct check *k, uint32_t i)
 	(void)i;
 	if ((h->fence_dir[0] != '\0') != (d != 0) ||
 	    (d != 0 && (d <= sh64_load(&h->token_base) ||
-	    is_beyond_disk(k->v, d))))
+	    is_no_end(k->v, d))))
 		return wrong(k, "the durable ceiling is %llu, which is no end "
 		    "of a range above a base of %llu", (unsigned long long)d,
 		    (unsigned long long)sh64_load(&h->token_base));
@@ -80,10 +79,7 @@ lhi_check_tokens(struct check *k, uint32_t i)
 	    sh64_load(&h->cluster_floor) > TOKEN_MAX))
 		return wrong(k, "the floor of cluster keys' tokens is none "
 		    "(%llu)", (unsigned long long)sh64_load(&h->cluster_floor));
-	return !atomic_load(&k->v->ranges_lost) || is_range_there(k->v, d) ||
-	    wrong(k, "the latest range "
-	    "of tokens is not on disk in %.180s, and no other could be "
-	    "claimed", k->v->ranges);
+	return true;
 }
 
 bool

@@ -12,6 +12,9 @@
  *			That ends all leases, so it is not begun while a named
  *			session lives, which has them with nobody attached
  *
+ * A repaired table grants nothing before another range of tokens was claimed.
+ * So while that cannot be done, a durable table is not repaired.
+ *
  * A dry run does the same to a private mapping: what it stores nobody sees.
  *
  * Whether the header's facts fit its sum is seen when the table is opened.  Who
@@ -278,18 +281,22 @@ repair_locked(struct repair *r)
 	if (r->findings > 0 && !r->dry && backed &&
 	    !lhi_view_is_repairing(&r->a.v))
 		error = lhi_exclusive_use_no_named(&r->a.v, "remove the table");
+	if (error == 0 && r->findings > 0)
+		error = lhi_check_fence(&r->a.v, "damaged, and is not "
+		    "repaired, because afterwards nothing could be acquired");
 	if (error != 0)
 		return error;
 	if (r->findings > 0)
 		return repair_view(r);
 	if (r->dry)
-		return 0;
+		return lhi_check_fence(&r->a.v, LHI_CHECK_SOUND);
 	/* the mapping keeps the description open */
 	error = lhi_bytes_unlock(r->a.live_fd);
 	if (error == 0 && (lhi_session_visit(r->a.live_fd) == 0 || r->force))
 		reclaim_the_dead(r);
-	return error == 0 ? 0 : lhi_fail(error, "cannot unlock %s: %s",
-	    r->a.v.path, strerror(-error));
+	return error == 0 ? lhi_check_fence(&r->a.v, LHI_CHECK_SOUND) :
+	    lhi_fail(error, "cannot unlock %s: %s", r->a.v.path,
+	    strerror(-error));
 }
 
 int

@@ -66,7 +66,6 @@
 #include "shm/cluster_right.h"
 
 #define RAISES_MAX	10	/* each that is in vain was another's gain */
-#define LEAP_MAX	(1 << 20)	/* ranges between disk and memory */
 #define RAISE_MS	5000	/* ahead of need: from try to try */
 
 /* Make room below the ceiling in memory.  0, -ESTALE, -ENOSPC. */
@@ -160,7 +159,7 @@ claim_range(struct lhi_view *v, uint64_t token)
 	if (error != 0)
 		return error;
 	/* what is claimed is so for ever: not for a wrong bit in memory */
-	if (least > most + LEAP_MAX && !lhi_mutant_on(leaps))
+	if (least > most + RANGE_LEAP_MAX && !lhi_mutant_on(leaps))
 		return lhi_damaged(v, "tokens are far beyond the ranges on "
 		    "disk", least, most);
 	lhi_point("fence.raising");
@@ -177,12 +176,8 @@ claim_range(struct lhi_view *v, uint64_t token)
 	return error;
 }
 
-/*
- * Is the latest range's file in order, and, until somebody has seen that (I4),
- * the highest on disk?
- */
-static bool
-is_latest_range_there(struct lhi_view *v)
+bool
+lhi_token_ceiling_is_on_disk(const struct lhi_view *v)
 {
 	uint64_t n = (sh64_load(&v->hdr->durable_ceiling) - 1) >>
 	    lhi_range_bits, highest;
@@ -210,7 +205,7 @@ secure_ranges(struct lhi_view *v, bool attached)
 	bool sealed = sh32_load(&v->hdr->flags) & SHM_SEALED, missing;
 	int error = 0;
 
-	missing = !is_latest_range_there(v);
+	missing = !lhi_token_ceiling_is_on_disk(v);
 	if (!lhi_mutant_on(range_shared) && missing) {
 		atomic_store(&v->ranges_lost, true);
 		error = claim_range(v, 0);

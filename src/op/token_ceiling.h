@@ -7,6 +7,10 @@
 
 #define TOKEN_STEP lhi_range_width()
 
+/* A table's latest range is at most so far above the highest one on disk, even
+ * if files were lost: more is damage in memory. */
+#define RANGE_LEAP_MAX (1 << 20)
+
 /*
  * The winner of a grant moves a slot's hint on when it lags by more (C6).  A
  * claim that takes the same key again and again does not look, but comes by the
@@ -51,6 +55,10 @@ lhi_token_ceiling_granted(struct shm_slot *s, const struct lhi_token_next *n)
 	if (n->token - n->hint > TOKEN_LAG_MAX)
 		(void)sh64_cas(&s->hint, n->hint, n->token);
 }
+
+/* True if the file of the table's latest range is in order and, in a table that
+ * is not sealed (I4), is the highest on disk. */
+bool lhi_token_ceiling_is_on_disk(const struct lhi_view *v);
 
 /* An attachment begins: are the table's ranges on disk? */
 void lhi_token_ceiling_attach(struct lhi_view *v);

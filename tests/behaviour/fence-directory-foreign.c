@@ -133,8 +133,11 @@ under_a_table(void)
 	is(fence_token(other, "k", LH_LOCAL, &token), -EIO, "local: refused");
 	ok(strstr(lh_error_detail(), "23456") != NULL, "saying whose it is");
 	is(fence_token(other, "k", LH_EPHEMERAL, &token), 0, "ephemeral: not");
-	is(lh_check(other, NULL, NULL), 1, "a check finds that");
+	is(lh_check(other, NULL, NULL), -EIO, "a check tells that");
+	ok(strstr(lh_error_detail(), "23456") != NULL, "saying whose it is");
 	is(lh_close(other), 0, "closed");
+	is(chown(fence_ranges(table), 0, 0), 0, "it is ours again");
+	is(chmod(fence_ranges(table), 0700), 0, "alone");
 	t_close(lh);
 }
 

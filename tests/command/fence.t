@@ -89,7 +89,7 @@ run lh stats
 like "$out" "is missing in the fence directory" "the directory is lost: stats"
 is "$(lh stats --json | jq -r .fence)" lost "  also in JSON"
 run lh fsck
-is "$status" 65 "  fsck: a finding"
+is "$status" 71 "  fsck: sound, but the directory cannot be used"
 mv "$dir/away" "$ranges"
 
 # A fault once: another number is taken, and nobody notices.  The one that was
