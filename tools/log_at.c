@@ -21,7 +21,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +30,7 @@
 #include "daemon/text.h"
 #include "daemon/usage_error.h"
 #include "log_at.h"
+#include "log_now.h"
 #include "log_query.h"
 #include "message.h"
 #include "moment.h"
@@ -71,6 +71,7 @@ struct past {
 	bool complete;		/* every grant is recorded */
 	bool settled;		/* the holders are all that there are */
 	bool no_memory;
+	struct log_now now;
 };
 
 static bool
@@ -300,14 +301,6 @@ struct present {
 	int64_t now_ns;		/* the table's clock */
 };
 
-/* True if the holder is a process that cannot be seen: it may have died. */
-static bool
-is_process_gone(const struct lh_party *a)
-{
-	return (a->flags & LH_PARTY_SESSION) == 0 &&
-	    kill((pid_t)a->pid, 0) != 0 && errno == ESRCH;
-}
-
 /* When a lease got that token by a conversion, or by being handed over, in
  * milliseconds; 0: no event. */
 static int64_t
@@ -351,7 +344,8 @@ note_key(const struct lh_dump_key *k, void *arg)
 		/* (nobody knows when one was over that has run out; one that
 		 * was converted or handed over is as old as what it was) */
 		if (h.since_ms > now->p->at_ms || moved > now->p->at_ms ||
-		    a->expires_ns <= now->now_ns || is_process_gone(a))
+		    a->expires_ns <= now->now_ns ||
+		    log_now_has_ended(&now->p->now, a))
 			continue;
 		(void)show_party(h.who, a);
 		if ((a->flags & LH_PARTY_SESSION) != 0 && moved == 0 &&
@@ -480,7 +474,9 @@ log_at(const struct log_opts *o)
 		return status;
 	if (p.at_ms > moment_now_ms())
 		return usage_error("--at: '%s' is in the future", o->at);
-	error = read_history(&p);
+	error = log_now_ask(&p.now, o);
+	if (error == 0)
+		error = read_history(&p);
 	certain = p.settled && p.n_holders == 0;
 	for (size_t i = 0; i < p.n_holders; i++) {
 		p.holders[i].certain &= p.holders[i].stayed;
@@ -494,6 +490,7 @@ log_at(const struct log_opts *o)
 	else
 		status = o->table.json ? print_json(&p, certain) :
 		    print_text(&p, certain);
+	log_now_free(&p.now);
 	free(p.events);
 	free(p.holders);
 	return status;

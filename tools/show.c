@@ -66,7 +66,8 @@ show_run(uint32_t run)
 {
 	static const char *const words[] = {
 		"not to be seen from here", "running", "asleep",
-		"blocked in the kernel", "stopped", "dead"
+		"blocked in the kernel", "stopped", "dead", "frozen",
+		"ended; a process that it started keeps the key"
 	};
 
 	return run < sizeof(words) / sizeof(words[0]) ? words[run] : "?";
@@ -78,7 +79,7 @@ run_state_word(uint32_t run)
 {
 	static const char *const words[] = {
 		"unseen", "running", "sleeping", "blocked", "stopped", "dead",
-		"frozen"
+		"frozen", "inherited"
 	};
 
 	return run < sizeof(words) / sizeof(words[0]) ? words[run] : "?";

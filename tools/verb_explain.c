@@ -81,6 +81,9 @@ print_advice(const char *key, const struct lh_party *p)
 	if (p->run == LH_RUN_FROZEN)
 		printf("  let it go on:          thaw its control group, see "
 		    "/proc/%" PRIu32 "/cgroup\n", p->pid);
+	if (p->run == LH_RUN_INHERITED)
+		printf("  end what keeps it:     the processes that %" PRIu32
+		    " started; they may use what the key guards\n", p->pid);
 	printf("  wait for a change:     leasehold watch -n 1 %s\n", name);
 	printf("  end its lease:         leasehold break %s\n", name);
 }

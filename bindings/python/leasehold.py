@@ -335,7 +335,7 @@ def _ms(seconds):
 
 
 _RUNS = (None, "running", "sleeping", "blocked", "stopped", "dead",
-         "frozen")
+         "frozen", "inherited")
 
 
 def _party(p, now_ns):

@@ -68,7 +68,9 @@ enum lh_run {
 	LH_RUN_BLOCKED = 3,	/* in the kernel, where no signal reaches it */
 	LH_RUN_STOPPED = 4,	/* by a signal, or by a debugger */
 	LH_RUN_DEAD = 5,
-	LH_RUN_FROZEN = 6	/* by its control group */
+	LH_RUN_FROZEN = 6,	/* by its control group */
+	LH_RUN_INHERITED = 7	/* it has ended, and a process that it started
+				 * keeps its session, and what that holds */
 };
 
 /* What this host may do with a key now. */

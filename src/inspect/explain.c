@@ -66,11 +66,11 @@ run_of_thread(pid_t pid, pid_t tid, char state)
 	    run;
 }
 
-/* Returns how the party runs: the state of its thread if that exists, otherwise
- * of its process.  Pids are reused, so the process must have the start time in
- * the session's record. */
+/* Returns the state of the party's thread if that exists, otherwise of its
+ * process.  Pids are reused, so the process must have the start time in the
+ * session's record. */
 static uint32_t
-run_of(const struct lhi_view *v, const struct lh_party *p)
+run_of_process(const struct lhi_view *v, const struct lh_party *p)
 {
 	uint64_t sid = lhi_view_session_of(v, p->id[0]);
 	pid_t pid = lhi_session_pid(v, sid);
@@ -93,6 +93,19 @@ run_of(const struct lhi_view *v, const struct lh_party *p)
 	    run_of_state(thread.state) != LH_RUN_DEAD)
 		return run_of_thread(pid, (pid_t)p->tid, thread.state);
 	return run_of_thread(pid, pid, whole.state);
+}
+
+/* Returns how the party runs.  A process that has ended may have passed its
+ * sign of life on: then its session lives, with all leases. */
+static uint32_t
+run_of(struct lhi_view *v, const struct lh_party *p)
+{
+	uint64_t sid = lhi_view_session_of(v, p->id[0]);
+	uint32_t run = run_of_process(v, p);
+
+	return run == LH_RUN_DEAD && (p->flags & LH_PARTY_SESSION) == 0 &&
+	    sid_idx(sid) < v->geo.max_sessions &&
+	    lhi_session_kept(v, sid_idx(sid)) ? LH_RUN_INHERITED : run;
 }
 
 /* Reads the name of the key that claim ci waits for.  Returns false if the
@@ -190,7 +203,7 @@ add_waits(struct lhi_explanation *x)
 }
 
 static void
-add_run_states(const struct lhi_view *v, struct lhi_crowd *crowd)
+add_run_states(struct lhi_view *v, struct lhi_crowd *crowd)
 {
 	for (uint32_t i = 0; i < crowd->n && i < RUNS_MAX; i++)
 		crowd->p[i].run = run_of(v, &crowd->p[i]);

@@ -90,8 +90,10 @@ lhi_named_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s)
 		    sid_make(sess_inc(s), idx));
 }
 
-bool
-lhi_session_gone(struct lhi_view *v, uint32_t idx)
+/* Asks the kernel: 1: somebody holds the record's sign of life; 0: nobody;
+ * -errno: in doubt. */
+static int
+ask_for_sign(struct lhi_view *v, uint32_t idx)
 {
 	int saved = errno, held, cancel, fd;
 
@@ -110,7 +112,19 @@ lhi_session_gone(struct lhi_view *v, uint32_t idx)
 	atomic_store(&v->blind, held < 0 ? -held : 0);
 	(void)pthread_setcancelstate(cancel, NULL);
 	errno = saved;
-	return held == 0;
+	return held;
+}
+
+bool
+lhi_session_gone(struct lhi_view *v, uint32_t idx)
+{
+	return ask_for_sign(v, idx) == 0;
+}
+
+bool
+lhi_session_kept(struct lhi_view *v, uint32_t idx)
+{
+	return ask_for_sign(v, idx) > 0;
 }
 
 bool

@@ -20,6 +20,10 @@ bool lhi_session_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s);
  * doubt. */
 bool lhi_session_gone(struct lhi_view *v, uint32_t idx);
 
+/* True if the kernel says that something holds the sign of life of that record:
+ * its process, or one that it was passed on to.  False in doubt. */
+bool lhi_session_kept(struct lhi_view *v, uint32_t idx);
+
 /*
  * The process that holds the session, as this one counts processes; 0: it
  * cannot be seen from here.  For diagnostics, and for hints.
