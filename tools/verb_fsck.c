@@ -175,7 +175,11 @@ repair_table(struct fsck *k, const struct table_opts *table)
 	if (n == -EBUSY)
 		return message_error(n, lh_error_detail(), "table '%s' is not "
 		    "repaired", open_table_name(table));
-	if (n == -EPROTO || n == -EUCLEAN || n == -EXDEV)
+	if (n == -EXDEV)	/* the wrong place to judge it from */
+		return message_error(n, lh_error_detail(), "cannot repair "
+		    "table '%s' from here, and nothing is known to be wrong "
+		    "with it", open_table_name(table));
+	if (n == -EPROTO || n == -EUCLEAN)
 		return message_error(n, lh_error_detail(), "table '%s' is "
 		    "beyond repair ('leasehold rm --force' removes it)",
 		    open_table_name(table));

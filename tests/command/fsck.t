@@ -115,6 +115,21 @@ is "$status" 0 "  then it is used again"
 run lh fsck --dry-run
 is "$status" 64 "--dry-run alone: 64"
 
+# From another time namespace nothing can be said against the table.
+if [ "$(id -u)" = 0 ] && unshare -T --fork true 2>/dev/null; then
+	for how in "" --dry-run; do
+		# shellcheck disable=SC2086 # no option is no argument
+		run unshare -T --monotonic 1000 --fork "$LEASEHOLD" fsck \
+		    --repair $how
+		is "$status" 65 "in another time namespace $how: 65"
+		like "$err" "nothing is known to be wrong" "  not the table"
+		like "$err" "another time namespace" "  says why"
+		is "${err/--force/}" "$err" "  and not to remove it"
+	done
+else
+	skip "not root" "in another time namespace"
+fi
+
 # The header.
 poke 64 '\7'
 run lh fsck
