@@ -283,8 +283,8 @@ uint64_t lh_session_id(const struct lh *lh);
  * A new descriptor (>= 3), inheritable over exec, that keeps this session
  * alive: while any copy of it is open anywhere, the session does not count as
  * dead, so that a lease acquired for a child process outlives the parent's
- * death, to its deadline.  The caller closes it.  It is the read end of a FIFO
- * from which nothing can be read and which leads to nothing else.  A process
+ * death, to its deadline.  The caller closes it.  It is a datagram socket to
+ * which nothing can be sent and which leads to nothing else.  A process
  * that has a copy can end that copy only; copies of others stay.
  *
  * The descriptor; -EOPNOTSUPP: not opened with LH_LIVENESS_FD; -EBADF: the

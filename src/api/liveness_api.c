@@ -14,8 +14,7 @@ lhi_liveness_is_own(const struct lh *lh)
 	struct stat st;
 
 	return lh->live_fd >= 0 && fstat(lh->live_fd, &st) == 0 &&
-	    S_ISFIFO(st.st_mode) && st.st_dev == lh->v.live.device &&
-	    st.st_ino == lh->live_ino;
+	    S_ISSOCK(st.st_mode) && st.st_ino == lh->live_ino;
 }
 
 int

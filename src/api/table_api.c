@@ -115,7 +115,7 @@ end_session(struct lh *lh)
 	if (sh32_load(&lh->v.me->sign) != 0) {
 		if (lhi_mutant_on(sign_removed_first))
 			lhi_sign_remove(&lh->v, sid_idx(lh->sid));
-		lhi_sign_note(lh->v.me, -1);
+		lhi_sign_note(lh->v.me, 0);
 		lhi_point("sign.ended");
 		lhi_sign_remove(&lh->v, sid_idx(lh->sid));
 	}

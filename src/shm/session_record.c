@@ -73,7 +73,7 @@ take_record(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 {
 	struct shm_session *se = &v->sessions[idx];
 	unsigned flags = 0;
-	uint64_t inc, s;
+	uint64_t inc, s, file;
 	int got = lhi_session_lock_byte(v, fd,
 	    lhi_mutant_on(recycler_locks_life) ? lhi_session_live_byte(idx)
 			  : lhi_session_recycle_byte(idx));
@@ -112,12 +112,12 @@ take_record(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 	*sid = sid_make(inc, idx);
 	lhi_sign_begin(v, idx);
 	if (sign != NULL) {
-		*sign = lhi_sign_make(v, idx);
+		*sign = lhi_sign_make(v, idx, &file);
 		if (*sign < 0) {
 			lhi_session_unlock_recycle(fd, idx);
 			return *sign;
 		}
-		lhi_sign_note(se, *sign);
+		lhi_sign_note(se, file);
 	}
 	lhi_point("session.described");
 	sh64_store(&se->state, sess_make(SESS_ALIVE, flags, inc));

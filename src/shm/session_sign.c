@@ -7,26 +7,25 @@
  * never inherited: a process that had its description could unlock it under its
  * owner, or truncate the file.  A session that is to outlive its process
  * (lh_liveness_fd(), the job of `leasehold run`) has a second sign beside it,
- * which is inherited and is of use for nothing else: the read end of a FIFO.
- * Nobody reads from it.  The kernel counts its readers: while any copy of that
- * descriptor is open, anywhere, the FIFO can be opened for writing.  Afterwards
- * open() fails with ENXIO.  A process that was given a copy can close it, and
- * nothing else that it does changes that count: the copies of others stay.
- * (A listening socket, which this was, can be shut down for all who have it.)
+ * which is inherited and is of use for nothing else: a datagram socket that is
+ * bound to a file.  Nothing is sent to it.  While any copy of that descriptor
+ * is open, anywhere, another socket can be connected to the file, or is refused
+ * with EPERM where a holder has connected the sign to a peer.  Once the last
+ * copy is closed, connect() fails with ECONNREFUSED.  A process that was given
+ * a copy can close it, and nothing else that it does changes that: there is no
+ * way to unbind a socket, and connect() does not look whether a datagram socket
+ * was shut down.  (It does look at a listening one.)  The kernel holds no lock
+ * on it while it waits for a process's memory, so nobody can delay a judge.
+ * (It does for a FIFO.)
  *
  * Place.  /dev/shm/leasehold.<euid>/ID-IDX.sign, euid the maker's, ID the first
  * half of the table's id, IDX the record.  Nobody else can make a file in that
  * directory (table_dir.c).  It can be searched by all if the table is one of
  * the machine's, for its members.
  *
- * Mode.  A user who may open the live file may open the sign for writing, and
- * so judge: the sign has the live file's group and its writing bits.  If the
- * maker is root, it has the live file's owner, too.  A stranger may not even
- * write, because the kernel locks a FIFO while it copies from the writer's
- * memory: a writer with slow memory (FUSE) holds up everybody who opens it.
- * Only the owner may read, because a reader keeps the session alive.  If the
- * maker is not in the table's group, members of the group cannot judge: "cannot
- * tell".
+ * Mode 0666, because connecting needs the right to write.  A stranger who
+ * connects gains and changes nothing.  Nobody can open the file: a copy of the
+ * descriptor comes only from a process that has one.
  *
  * The record says which file it is: `sign` is the maker's euid, changed by a
  * constant (0: there is no sign), and `sign_file` the file's inode.  Each is
@@ -35,8 +34,9 @@
  * Made by the process that begins the session, while the record is RESERVED and
  * its bytes are locked, so by one process at a time:
  *	G1	what one that was killed has left as ID-IDX.sign~ is unlinked,
- *		and a FIFO made there
- *	G2	it is opened for reading; its mode is set
+ *		and a socket bound there
+ *	G2	it is shut down for reading, so that nothing can be sent to it;
+ *		the file's mode is set
  *	G3	it is renamed to ID-IDX.sign, in place of what an earlier
  *		session of that record left
  *	G4	the record says so; then the state is ALIVE
@@ -46,27 +46,25 @@
  *	E3	the state is UNUSED, and the descriptor closed
  *
  * Asked only when the byte was seen free, after the state was loaded:
- *	J1	the file of that name is a FIFO, of that owner and inode
- *	J2	it is opened for writing, not through a link, without waiting
- *	J3	if that says ENXIO: as J1, again
- * A socket or a device says ENXIO as well, and a FIFO that was put there by
- * hand has no reader.  Neither passes J1.  Between J1 and J3 only the
- * directory's owner could exchange the file twice; the owner is a member, who
- * can change the session's state as well.
+ *	J1	the file of that name is opened as a place (O_PATH), not through
+ *		a link: it is a socket, of that owner and inode
+ *	J2	a socket is connected to what was opened, by /proc/self/fd
+ * The file cannot be exchanged between J1 and J2, because both are about the
+ * same descriptor.
  *
  * Invariants.
  *  I1	While a session is ALIVE, and in CLOSING until E1, the file that its
  *	record names is there, unless its owner or root has removed it.
- *  I2	Before the state is ALIVE nobody but the owner has a copy.  So the FIFO
- *	has a reader from G2 until the last copy is closed, and ENXIO means
- *	that no process is left to whom this session was passed on.  A process
- *	gets a copy only from one that has it.
+ *  I2	Before the state is ALIVE nobody but the owner has a copy.  So the
+ *	file has a socket from G1 until the last copy is closed, and
+ *	ECONNREFUSED means that no process is left to whom this session was
+ *	passed on.  A process gets a copy only from one that has it.
  *  I3	The answer is of the incarnation whose state was loaded, or the swap to
  *	DEAD fails.
  *
- * Anything but "open" and ENXIO is "cannot tell": no file, another file, a
- * directory that is another user's or may not be searched, another file system
- * at /dev/shm, no descriptor left.
+ * Anything but "connected", EPERM and ECONNREFUSED is "cannot tell": no file,
+ * another file, a directory that is another user's or may not be searched,
+ * another file system at /dev/shm, no /proc, no descriptor left.
  *
  * A crash or stop leaves
  *	after G1, G2	ID-IDX.sign~, of no use; unlinked by the next session of
@@ -76,8 +74,7 @@
  *	after G4, E1	as session_record.c; the file stays.  The next session
  *			of that record, if it is the same user's, removes it
  *	after E2	nothing
- *	J1 to J3	nothing; the open write end is closed with the process,
- *			and keeps nobody alive
+ *	J1, J2		nothing
  * The removal of a table removes those that stand beside it.
  */
 #include <dirent.h>
@@ -86,7 +83,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include "base/error.h"
 #include "prim/descriptor.h"
@@ -99,7 +98,8 @@
 #define SIGN_PATH_MAX 96
 #define SEARCH 0011
 #define SIGN_OF_UID 0x5a3c96e1u	/* no user's word is nearly 0 */
-#define SMALLEST 4096		/* bytes that a FIFO can hold */
+#define SIGN_MODE 0666
+#define TO_DESCRIPTOR "/proc/self/fd/%d"
 
 static void
 name_leaf(char leaf[LEAF_MAX], const struct lhi_view *v, uint32_t idx,
@@ -121,82 +121,58 @@ name_sign(char path[SIGN_PATH_MAX], const struct lhi_view *v, uint32_t idx,
 }
 
 void
-lhi_sign_note(struct shm_session *se, int fd)
+lhi_sign_note(struct shm_session *se, uint64_t file)
 {
 	uint32_t word = 0;
-	struct stat st;
 
-	if (fd >= 0 && fstat(fd, &st) == 0) {
+	if (file != 0) {
 		word = (uint32_t)geteuid() ^ SIGN_OF_UID;
-		sh64_store(&se->sign_file, st.st_ino);
-		sh64_store(&se->sign_copy, st.st_ino);
+		sh64_store(&se->sign_file, file);
+		sh64_store(&se->sign_copy, file);
 	}
 	sh32_store(&se->sign, word);
 	sh32_store(&se->sum, word);
 }
 
-/* Lets users who may open the live file write to fd: see above. */
+/* G1 to G3, with that socket.  0, and *file is its inode; -errno. */
 static int
-admit_judges(const struct lhi_view *v, int fd)
+publish(const struct lhi_view *v, uint32_t idx, int dir, int fd, uint64_t *file)
 {
-	struct stat live, st;
-	mode_t mode;
-
-	if (fstat(atomic_load(&v->probe_fd), &live) != 0 ||
-	    fstat(fd, &st) != 0)
-		return -errno;
-	mode = 0600 | (live.st_mode & 0022);
-	if (st.st_gid != live.st_gid &&
-	    fchown(fd, (uid_t)-1, live.st_gid) != 0)
-		mode &= (mode_t)~0020;
-	if (fchmod(fd, mode) != 0)
-		return -errno;
-	/* only root can; another maker is the owner, or says who it is */
-	if (st.st_uid != live.st_uid)
-		(void)!fchown(fd, live.st_uid, (gid_t)-1);
-	return 0;
-}
-
-/* G1 to G3.  The descriptor; -errno. */
-static int
-publish(const struct lhi_view *v, uint32_t idx, int dir)
-{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	char fresh[LEAF_MAX], named[LEAF_MAX];
-	int fd = -1, error;
+	struct stat st;
+	int error;
 
 	name_leaf(fresh, v, idx, "~");
 	name_leaf(named, v, idx, "");
+	(void)snprintf(a.sun_path, sizeof(a.sun_path), TO_DESCRIPTOR "/%s",
+	    dir, fresh);
 	if (!lhi_mutant_on(sign_leftover))
 		(void)unlinkat(dir, fresh, 0);
-	if (mkfifoat(dir, fresh, 0600) != 0)
-		return -errno;
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) != 0)
+		return errno == EADDRINUSE ? -EEXIST : -errno;
 	lhi_point("sign.made");
-	/* whatever the umask was */
-	if (fchmodat(dir, fresh, 0600, 0) == 0)
-		fd = lhi_fd_openat(dir, fresh, O_RDONLY | O_NONBLOCK |
-		    O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0);
-	error = fd < 0 ? -errno : admit_judges(v, fd);
-	if (error == 0) {
-		(void)fcntl(fd, F_SETPIPE_SZ, SMALLEST);
+	if (shutdown(fd, SHUT_RD) == 0 &&
+	    fchmodat(dir, fresh, SIGN_MODE, 0) == 0 &&
+	    fstatat(dir, fresh, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		*file = st.st_ino;
 		lhi_point("sign.open");
 		if (renameat(dir, fresh, dir, named) == 0) {
 			lhi_point("sign.named");
-			return fd;
+			return 0;
 		}
-		error = -errno;
 	}
+	error = -errno;
 	(void)unlinkat(dir, fresh, 0);
-	if (fd >= 0)
-		(void)close(fd);
 	return error;
 }
 
 int
-lhi_sign_make(const struct lhi_view *v, uint32_t idx)
+lhi_sign_make(const struct lhi_view *v, uint32_t idx, uint64_t *file)
 {
 	char own[sizeof(v->path)];
 	struct stat st;
-	int dir, fd;
+	int dir, fd = -1, error = 0;
 
 	(void)snprintf(own, sizeof(own), PLACE "/sign", (unsigned)geteuid());
 	dir = lhi_table_dir_open(own, true);
@@ -206,12 +182,18 @@ lhi_sign_make(const struct lhi_view *v, uint32_t idx)
 	if (lhi_table_dir_is_system(v->path) && (fstat(dir, &st) != 0 ||
 	    ((st.st_mode & SEARCH) != SEARCH &&
 	    fchmod(dir, (st.st_mode & 0777) | SEARCH) != 0)))
-		fd = -errno;
-	else
-		fd = publish(v, idx, dir);
+		error = -errno;
+	if (error == 0) {
+		fd = lhi_fd_socket(SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
+		error = fd < 0 ? -errno : publish(v, idx, dir, fd, file);
+	}
 	(void)close(dir);
-	return fd >= 0 ? fd : lhi_fail(fd, "cannot make the second sign of "
-	    "life in " PLACE ": %s", (unsigned)geteuid(), strerror(-fd));
+	if (error == 0)
+		return fd;
+	if (fd >= 0)
+		(void)close(fd);
+	return lhi_fail(error, "cannot make the second sign of life in " PLACE
+	    ": %s", (unsigned)geteuid(), strerror(-error));
 }
 
 void
@@ -230,7 +212,7 @@ lhi_sign_begin(const struct lhi_view *v, uint32_t idx)
 
 	if ((sh32_load(&se->sign) ^ SIGN_OF_UID) == (uint32_t)geteuid())
 		lhi_sign_remove(v, idx);
-	lhi_sign_note(se, -1);
+	lhi_sign_note(se, 0);
 }
 
 void
@@ -289,14 +271,39 @@ is_place(const struct lhi_view *v, unsigned uid)
 /* J1: True if that is the file that the record names. */
 static bool
 is_sign(const struct lhi_view *v, const struct shm_session *se, unsigned uid,
-    const struct stat *st)
+    int file)
 {
+	struct stat st;
+
 	if (lhi_mutant_on(sign_any_file))
 		return true;
-	return S_ISFIFO(st->st_mode) && st->st_dev == v->live.device &&
-	    (st->st_uid == uid || st->st_uid == v->live_uid) &&
-	    (st->st_ino == sh64_load(&se->sign_file) ||
-	    st->st_ino == sh64_load(&se->sign_copy));
+	return fstat(file, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	    st.st_dev == v->live.device && st.st_uid == uid &&
+	    (st.st_ino == sh64_load(&se->sign_file) ||
+	    st.st_ino == sh64_load(&se->sign_copy));
+}
+
+/* J2: 1 if a socket is bound to that file, whose name is path; 0 if none is;
+ * -errno. */
+static int
+is_bound(int file, const char *path)
+{
+	int fd = lhi_fd_socket(SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	if (lhi_mutant_on(sign_asked_by_name))
+		(void)snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+	else
+		(void)snprintf(a.sun_path, sizeof(a.sun_path), TO_DESCRIPTOR,
+		    file);
+	error = connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0 ? 0 : errno;
+	(void)close(fd);
+	/* EPERM: it has a peer of its own */
+	return error == 0 || error == EPERM ? 1 :
+	    error == ECONNREFUSED ? 0 : -error;
 }
 
 uint32_t
@@ -316,26 +323,17 @@ lhi_sign_held(const struct lhi_view *v, uint32_t idx)
 	const struct shm_session *se = &v->sessions[idx];
 	unsigned uid = lhi_sign_user(v, idx);
 	char path[SIGN_PATH_MAX];
-	struct stat st;
-	bool is;
-	int fd;
+	int file, held;
 
 	if (!is_place(v, uid))
 		return -errno;
 	name_sign(path, v, idx, uid);
-	if (lstat(path, &st) != 0)
+	file = lhi_fd_open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (file < 0)
 		return errno == ENOENT && lhi_mutant_on(sign_missing) ? 0 :
 		    -errno;
-	if (!is_sign(v, se, uid, &st))
-		return -ESTALE;
 	lhi_point("sign.asking");
-	fd = lhi_fd_open(path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC |
-	    O_NOCTTY);
-	if (fd < 0 && errno != ENXIO)
-		return -errno;
-	is = (fd < 0 ? lstat(path, &st) : fstat(fd, &st)) == 0 &&
-	    is_sign(v, se, uid, &st);
-	if (fd >= 0)
-		(void)close(fd);
-	return !is ? -ESTALE : fd >= 0;
+	held = is_sign(v, se, uid, file) ? is_bound(file, path) : -ESTALE;
+	(void)close(file);
+	return held;
 }

@@ -6,10 +6,10 @@
 #include "shm/view.h"
 
 /*
- * Makes a second sign for record idx, of which the caller holds the bytes.  A
- * descriptor; -errno.
+ * Makes a second sign for record idx, of which the caller holds the bytes.
+ * Returns a descriptor, and *file is what lhi_sign_note() takes; or -errno.
  */
-int lhi_sign_make(const struct lhi_view *v, uint32_t idx);
+int lhi_sign_make(const struct lhi_view *v, uint32_t idx, uint64_t *file);
 
 /* Removes the file of our own sign for record idx. */
 void lhi_sign_remove(const struct lhi_view *v, uint32_t idx);
@@ -18,9 +18,9 @@ void lhi_sign_remove(const struct lhi_view *v, uint32_t idx);
  * the directory that it stood in. */
 void lhi_sign_sweep(int dir, uint64_t uuid);
 
-/* Says in the record that fd is its session's sign, made by this user; -1: it
+/* Says in the record that its session has that sign, made by this user; 0: it
  * has none. */
-void lhi_sign_note(struct shm_session *se, int fd);
+void lhi_sign_note(struct shm_session *se, uint64_t file);
 
 /* Record idx, of which the caller holds the bytes, begins another session: it
  * has no sign, and if the last one was this user's its file is removed. */

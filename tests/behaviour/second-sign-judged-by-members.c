@@ -2,9 +2,8 @@
 /*
  * Guarantee G1, lh_liveness_fd(): all members of a table judge a second sign of
  * life, whoever made it: a session that was passed on lives while the heir
- * does, and is dead afterwards.  Only its maker, the table's owner and root can
- * open it for reading, which would keep it alive; a stranger cannot open it
- * even for writing.  A child gets a /dev/shm of its own.  Needs root.
+ * does, and is dead afterwards.  Nobody can open it, which might keep it alive,
+ * or send to it.  A child gets a /dev/shm of its own.  Needs root.
  *
  * Otherwise a member would take a living session for dead, or a stranger could
  * keep a dead one alive.
@@ -16,7 +15,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "support/child.h"
@@ -128,6 +129,26 @@ open_by(uid_t uid, const char *path, int flags)
 	return WEXITSTATUS(status);
 }
 
+/* errno of sending a datagram to the file, by that user. */
+static int
+send_by(uid_t uid, const char *path)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	pid_t pid = fork();
+	int status, fd;
+
+	if (pid == 0) {
+		become(uid);
+		(void)strncpy(a.sun_path, path, sizeof(a.sun_path) - 1);
+		fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+		_exit(sendto(fd, "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+		    (struct sockaddr *)&a, sizeof(a)) == 1 ? 0 : errno);
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		bail_out("waitpid");
+	return WEXITSTATUS(status);
+}
+
 static void
 look_at_file(void)
 {
@@ -140,17 +161,16 @@ look_at_file(void)
 	is(glob(pattern, 0, NULL, &found), 0, "its file is there");
 	is((int)found.gl_pathc, 1, "one");
 	is(stat(found.gl_pathv[0], &st), 0, "it is looked at");
-	ok(S_ISFIFO(st.st_mode), "a FIFO");
-	is(st.st_mode & 07777, 0620, "for the table's group to write");
-	is(st.st_gid, GROUP, "that group");
-	is(open_by(OTHER, found.gl_pathv[0], O_WRONLY), 0,
-	    "a member opens it for writing");
-	is(open_by(OTHER, found.gl_pathv[0], O_RDONLY), EACCES,
-	    "not for reading");
-	is(open_by(STRANGER, found.gl_pathv[0], O_WRONLY), EACCES,
-	    "a stranger not even for writing");
-	is(open_by(STRANGER, found.gl_pathv[0], O_RDONLY), EACCES,
-	    "nor for reading");
+	ok(S_ISSOCK(st.st_mode), "a socket");
+	is(st.st_mode & 07777, 0666, "for all to connect to");
+	is(open_by(sh->maker, found.gl_pathv[0], O_WRONLY), ENXIO,
+	    "its maker does not open it");
+	is(open_by(OTHER, found.gl_pathv[0], O_RDONLY), ENXIO,
+	    "nor does a member");
+	is(open_by(STRANGER, found.gl_pathv[0], O_WRONLY), ENXIO,
+	    "nor a stranger");
+	is(send_by(OTHER, found.gl_pathv[0]), EPIPE,
+	    "and a member sends nothing to it");
 	globfree(&found);
 }
 

@@ -13,7 +13,7 @@ table sign
 # What a process that means harm does with every descriptor that it has.  With
 # "drop" it has dropped its rights before, if we are root.
 hostile=$(cat <<'END'
-import ctypes, fcntl, os, socket, struct, sys
+import ctypes, fcntl, glob, os, socket, struct, sys
 
 if os.getuid() == 0 and sys.argv[1] == "drop":
     os.setgroups([])
@@ -24,6 +24,13 @@ drop = sys.argv[1] == "drop"
 unlock = struct.pack("hhqqi4x", fcntl.F_UNLCK, os.SEEK_SET, 0, 0, 0)
 lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 again = []
+paths = glob.glob("/dev/shm/leasehold.*/*.sign")
+peer = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+peer.bind("")  # a name of the kernel's
+
+def sign(fd):
+    return socket.socket(fileno=os.dup(fd))
+
 for name in os.listdir("/proc/self/fd"):
     fd = int(name)
     path = "/proc/self/fd/%d" % fd
@@ -51,7 +58,14 @@ for name in os.listdir("/proc/self/fd"):
                lambda: os.set_blocking(fd, False),
                lambda: os.read(fd, 100000),
                lambda: os.write(fd, b"x"),
-               lambda: socket.socket(fileno=os.dup(fd)).shutdown(2)]
+               lambda: socket.socket(fileno=os.dup(fd)).shutdown(2),
+               lambda: [sign(fd).connect(p) for p in paths],
+               lambda: [peer.sendto(b"x", p) for p in paths],
+               lambda: sign(fd).listen(1),
+               lambda: sign(fd).bind("\0anything"),
+               lambda: sign(fd).setsockopt(1, 8, 0),
+               lambda: ctypes.CDLL(None).connect(fd, bytes(16), 16),
+               lambda: sign(fd).connect(peer.getsockname())]
     if drop:            # with what is its own it may do as it likes
         changes += [lambda: os.fchmod(fd, 0),
                     lambda: os.fchown(fd, os.getuid(), os.getgid()),

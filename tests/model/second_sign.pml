@@ -6,14 +6,13 @@
  * One session record.  OWNERS processes use it one after the other: each
  * reserves it, makes its sign (a file, numbered like its session), is ALIVE,
  * passes the sign on to an heir, and then closes.  Or it dies at any step, which
- * drops its byte first and its read end later.  The heir ends at any time.
+ * drops its byte first and its descriptor later.  The heir ends at any time.
  * JUDGES processes ask once each, at any step.  HANDS times somebody who may do
- * so removes the named file, or puts another FIFO there, which nobody reads.
+ * so removes the named file, or puts another there, to which nothing is bound.
  * At the end, when all are dead, one asks once more.
  *
  * Left out: the file's other name (G1, G2: it is one process's at a time), the
- * recycle byte (who reserves is atomic), two exchanges of the file within one
- * question, failures of system calls.
+ * recycle byte (who reserves is atomic), failures of system calls.
  *
  * Properties.
  *  P1	A session becomes DEAD only if its owner and its heir are dead, or the
@@ -23,7 +22,7 @@
  *
  * Mutants leave out one rule each:
  *	FILE	any file of that name is asked
- *	AFTER	what was asked is not looked at afterwards
+ *	NAME	the name is asked, and not the file that was looked at
  *	LATE	the record names the sign after the state is ALIVE
  *	REMOVED	the file is removed before the record names none
  *	INC	the swap does not compare the incarnation
@@ -53,7 +52,7 @@ byte st = FREE, inc;		/* the state word: one swap changes both */
 byte byte_of;			/* the owner whose lock holds the byte; 0 */
 byte sign;			/* the file that the record names; 0 */
 byte name;			/* the file that has the name; 0: none */
-byte readers[8];
+byte copies[8];		/* of the descriptor that is bound to a file */
 bit owner_dead[OWNERS + 1], heir_alive[OWNERS + 1], ending[OWNERS + 1];
 byte hands = HANDS;
 
@@ -63,7 +62,7 @@ byte hands = HANDS;
 
 proctype heir(byte me)
 {
-	atomic { heir_alive[me] = 0; readers[me]-- }
+	atomic { heir_alive[me] = 0; copies[me]-- }
 }
 
 proctype owner(byte me)
@@ -75,16 +74,16 @@ proctype owner(byte me)
 end_take:
 	atomic { byte_of == 0 && (st == FREE || st == DEAD || st == RESERVED) ->
 		st = RESERVED; inc = me; byte_of = me; sign = 0 };
-	if :: atomic { readers[me]++; has = 1 } OR_DIE fi;
+	if :: atomic { copies[me]++; has = 1 } OR_DIE fi;
 	if :: name = me OR_DIE fi;
 #ifdef MUTANT_LATE
 	if :: st = ALIVE OR_DIE fi;
-	if :: atomic { readers[me]++; heir_alive[me] = 1; run heir(me) } OR_DIE fi;
+	if :: atomic { copies[me]++; heir_alive[me] = 1; run heir(me) } OR_DIE fi;
 	if :: sign = me OR_DIE fi;
 #else
 	if :: sign = me OR_DIE fi;
 	if :: st = ALIVE OR_DIE fi;
-	if :: atomic { readers[me]++; heir_alive[me] = 1; run heir(me) } OR_DIE fi;
+	if :: atomic { copies[me]++; heir_alive[me] = 1; run heir(me) } OR_DIE fi;
 #endif
 	if :: atomic { ending[me] = 1; st = CLOSING } OR_DIE fi;
 #ifdef MUTANT_REMOVED
@@ -100,7 +99,7 @@ end_take:
 	atomic { owner_dead[me] = 1; byte_of = (byte_of == me -> 0 : byte_of) };
 over:
 	if
-	:: atomic { has -> readers[me]-- }
+	:: atomic { has -> copies[me]-- }
 	:: else
 	fi;
 	/* the next one comes when this one is gone, or not at all */
@@ -124,22 +123,23 @@ inline ask()
 			:: told == 0 -> gone = 1
 			:: told != 0 ->
 				gone = 0;
-#ifndef MUTANT_FILE
-				if
-				:: name != told -> cannot = 1
-				:: name == told
-				fi;
+				file = name;
+#ifdef MUTANT_FILE
+				cannot = (file == 0);
+#else
+				cannot = (file != told);
 #endif
+#ifdef MUTANT_NAME
 				if
 				:: !cannot -> atomic {
 					cannot = (name == 0);
-					gone = (name != 0 && readers[name] == 0)
+					gone = (name != 0 && copies[name] == 0)
 				   }
 				:: else
-				fi;
-#if !defined(MUTANT_FILE) && !defined(MUTANT_AFTER)
+				fi
+#else
 				if
-				:: gone && name != told -> cannot = 1; gone = 0
+				:: !cannot -> gone = (copies[file] == 0)
 				:: else
 				fi
 #endif
@@ -164,12 +164,12 @@ inline ask()
 		fi
 	:: else
 	fi;
-	s = 0; i = 0; told = 0; gone = 0
+	s = 0; i = 0; told = 0; file = 0; gone = 0
 }
 
 proctype judge(bit last)
 {
-	byte s, i, told;
+	byte s, i, told, file;
 	bit gone, cannot;
 
 	ask();

@@ -4,7 +4,7 @@
  * lh_liveness_fd() is not dead while a copy of its second sign is open, though
  * its process is gone and its byte lock is free.  If the sign's file was
  * removed by hand, or another file is in its place, nobody can tell: then it
- * is not dead either.
+ * is not dead either.  The file that is asked is the one that was looked at.
  *
  * Otherwise the key of a job that still runs would be granted to a second one.
  */
@@ -57,6 +57,34 @@ pass_on(void *arg)
 	return 0;
 }
 
+static int
+ask(void *arg)
+{
+	const struct replay_call *c = arg;
+
+	return lhi_sign_held(&c->lh->v, (uint32_t)c->ttl_ms);
+}
+
+/* A file to which nothing is bound any more takes the sign's place after the
+ * judge has looked at the sign: the sign is asked. */
+static void
+exchange_while_asked(struct lh *lh, const struct shared *sh, const char *file,
+    const char *away)
+{
+	struct replay_call c = REPLAY_CALL(lh, "k", sid_idx(sh->sid), 0);
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	replay_stop("J", "sign.asking", ask, &c);
+	is(rename(file, away), 0, "a judge has looked at the sign");
+	(void)strncpy(a.sun_path, file, sizeof(a.sun_path) - 1);
+	is(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0, "another is there");
+	(void)close(fd);
+	is(replay_finish("J"), 1, "the judge finds the sign held");
+	(void)unlink(file);
+	is(rename(away, file), 0, "the sign is put back");
+}
+
 /* Puts other files in the sign's place: they are not asked. */
 static void
 put_another_there(struct lh *lh, const struct shared *sh, const char *file,
@@ -100,6 +128,7 @@ main(void)
 	    "-%u.sign", (unsigned)geteuid(), lh->v.uuid[0],
 	    (unsigned)sid_idx(sh->sid));
 	snprintf(away, sizeof(away), "%s.away", file);
+	exchange_while_asked(lh, sh, file, away);
 	is(rename(file, away), 0, "the sign's file is removed by hand");
 	is(lhi_sign_held(&lh->v, sid_idx(sh->sid)), -ENOENT, "cannot tell");
 	is(lhi_session_dead(&lh->v, sh->sid, true), false, "so it is not dead");
