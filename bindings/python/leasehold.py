@@ -841,7 +841,8 @@ class Table:
         return told[0] if told else None
 
     def check(self):
-        """What is wrong with the table: sentences; none, if it is sound."""
+        """What is wrong with the table: sentences; none, if it is sound.
+        Error with EIO: it is sound, but its fence directory cannot be used."""
         found = []
         finding = _FindingFn(lambda text, _: found.append(
             text.decode("utf-8", "replace")))
