@@ -155,7 +155,7 @@ class _KeyInfo(Structure):
                 ("waiters", POINTER(_Party)), ("scope", c_uint32),
                 ("value_len", c_uint32), ("rank", c_uint32),
                 ("moved", c_uint32), ("delayed_ns", c_int64),
-                ("cluster", c_uint32), ("reserved", c_uint32),
+                ("cluster", c_uint32), ("inconsistent", c_uint32),
                 ("cluster_left_ns", c_int64), ("elsewhere", c_char_p)]
 
 
