@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <bsd/sys/queue.h>
 #include "support/hosts.h"
 
 #define PLACES_MAX 60
@@ -39,17 +40,28 @@ __wrap_calloc(size_t n, size_t size)
 	return __real_calloc(n, size);
 }
 
+/* A call whose answer has not come; a store that closes forgets some. */
 struct asked {
+	LIST_ENTRY(asked) all;
 	kv_answer_fn *fn;
 	void *arg;
 };
+
+static LIST_HEAD(, asked) asked = LIST_HEAD_INITIALIZER(asked);
+
+static void
+forget(struct asked *a)
+{
+	LIST_REMOVE(a, all);
+	free(a);
+}
 
 static void
 on_answer(const struct kv_answer *answer, void *arg)
 {
 	struct asked a = *(struct asked *)arg;
 
-	free(arg);
+	forget(arg);
 	in_answer = true;
 	a.fn(answer, a.arg);
 	in_answer = false;
@@ -62,12 +74,13 @@ txn(struct engine *e, const struct kv_txn *t, int timeout_ms, kv_answer_fn *fn,
 	struct asked *a = malloc(sizeof(*a));
 	int error;
 
-	*a = (struct asked){ fn, arg };
+	*a = (struct asked){ .fn = fn, .arg = arg };
+	LIST_INSERT_HEAD(&asked, a, all);
 	in_store = true;
 	error = theirs->txn(e, t, timeout_ms, on_answer, a);
 	in_store = false;
 	if (error != 0)
-		free(a);
+		forget(a);
 	return error;
 }
 
@@ -232,5 +245,7 @@ main(void)
 	cmp(place, >, 3, "places on the way to what is there");
 	cmp(place, <, PLACES_MAX, "all of them");
 	hosts_end();
+	while (!LIST_EMPTY(&asked))
+		forget(LIST_FIRST(&asked));
 	return done();
 }
