@@ -10,7 +10,8 @@
 #include "support/support.h"
 #include "tap.h"
 
-#define KNOWN (LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK | LH_EXPLAIN)
+#define KNOWN (LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK | LH_EXPLAIN | \
+	       LH_ROBUST)
 
 static struct lh *lh;
 static struct lh_key *key;
