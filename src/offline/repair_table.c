@@ -252,7 +252,9 @@ be_alone(struct repair *r)
 	int error;
 
 	if (!r->force)
-		return lhi_exclusive_use_lock(&r->a, false, "end them first");
+		return lhi_exclusive_use_lock(&r->a, false, "end them first, "
+		    "or repair by force (--force) if they have ended and "
+		    "nobody can prove it");
 	error = lhi_exclusive_use_force(&r->a);
 	if (error != 0)
 		return error;

@@ -41,6 +41,7 @@ run lh run -n k true
 is "$status" 75 "the sign is removed by hand, the child killed: cannot tell"
 run lh fsck --repair
 is "$status" 75 "  a repair is refused"
+like "$err" "--force" "  and it says how to repair"
 run lh rm
 is "$status" 75 "  a removal, too"
 run lh fsck --force
