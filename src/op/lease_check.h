@@ -108,6 +108,11 @@ int lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
 int lhi_lease_verify(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 
+/* The same for a lease that another thread may extend or convert meanwhile:
+ * never LEASE_LIVES. */
+int lhi_lease_verify_moving(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h) __attribute__((noinline, cold));
+
 /*
  * The same after the caller has re-read the expiry of the cluster right, if the
  * lease needs one: 0 if it is held at a moment after that, so under that right.

@@ -236,9 +236,8 @@ lhi_lease_verify_again(struct lh *lh, const struct lh_lease *l,
 		   : 0;
 }
 
-/* Verifies a lease again that was extended or converted meanwhile. */
-static __attribute__((noinline, cold)) int
-verify_moving(struct lh *lh, const struct lh_lease *l,
+int
+lhi_lease_verify_moving(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
 	uint32_t n = 0;
@@ -262,7 +261,8 @@ lh_verify(struct lh *lh, const struct lh_lease *l)
 	if (error != 0)
 		return error;
 	error = lhi_lease_verify(lh, l, &h);
-	return error != LEASE_LIVES ? error : verify_moving(lh, l, &h);
+	return error != LEASE_LIVES ? error :
+	    lhi_lease_verify_moving(lh, l, &h);
 }
 
 int64_t

@@ -11,21 +11,6 @@
 #include "base/error.h"
 #include "op/lease_check.h"
 #include "shm/consistency.h"
-#include "shm/damaged.h"
-
-/* Returns 0 if the lease is held, whoever extends it meanwhile. */
-static int
-verify_lease(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h)
-{
-	uint32_t n = 0;
-	int error;
-
-	do
-		error = lhi_lease_verify(lh, l, h);
-	while (error == LEASE_LIVES && LHI_WITHIN(n, LHI_SWAPS_MAX));
-	return error != LEASE_LIVES ? error :
-	    lhi_damaged_restless(&lh->v, "a lease", h->ci);
-}
 
 int
 lh_mark_consistent(struct lh *lh, struct lh_lease *l)
@@ -43,7 +28,7 @@ lh_mark_consistent(struct lh *lh, struct lh_lease *l)
 		    "consistent: acquire the key exclusively");
 	/* before the lease is seen to be held: who holds it later writes it */
 	is = sh32_load(&h.slot->consistency);
-	error = verify_lease(lh, l, &h);
+	error = lhi_lease_verify_moving(lh, l, &h);
 	if (error != 0)
 		return error;
 	if (!lhi_consistency_marked(is, l->token, &to))
@@ -51,13 +36,13 @@ lh_mark_consistent(struct lh *lh, struct lh_lease *l)
 		    "a release: there is nothing to declare");
 	lhi_point("consistency.marking");
 	if (!sh32_cas(&h.slot->consistency, is, to)) {		/* Y4 */
-		error = verify_lease(lh, l, &h);
+		error = lhi_lease_verify_moving(lh, l, &h);
 		return error != 0 ? error : lhi_fail(-EAGAIN, "the key's note "
 		    "has changed at this moment: do several threads use the "
 		    "lease? Try again");
 	}
 	lhi_point("consistency.marked");
-	error = verify_lease(lh, l, &h);
+	error = lhi_lease_verify_moving(lh, l, &h);
 	if (error != 0 && !lhi_mutant_on(marked_too_late))
 		(void)sh32_cas(&h.slot->consistency, to, is);
 	if (error == 0)

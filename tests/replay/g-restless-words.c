@@ -45,7 +45,7 @@ static const struct row rows[] = {
 	    OF(HEADER, shm_header, ready_chunks), BIT(4), .skip = 1 },
 	{ "verify_lease", "enter again", "load",
 	    OF(SLOT, shm_slot, word), BIT(24) },
-	{ "verify_moving", "verify", "load",
+	{ "lhi_lease_verify_moving", "verify", "load",
 	    OF(CLAIM, shm_claim, wflags), BIT(24) },
 	{ "carry_out", "remove", "cas",
 	    OF(MAPPED_HEADER, shm_header, ceiling), BIT(0) },
