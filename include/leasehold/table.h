@@ -147,8 +147,9 @@ struct lh_open_opts {
  *
  * 0; -EINVAL (name, sizes, unknown flag), -ENAMETOOLONG, -ENOENT
  * (LH_NO_CREATE), -EEXIST (LH_CREATE_ONLY), -EOPNOTSUPP (LH_ALL_LOCAL, and
- * the table has no fence file; or a copy of a new one could not be told from
- * it), -EACCES (also: somebody else made the directory, or may write there;
+ * the table has no fence file; or the kernel gives nothing by which a copy of
+ * a new table differs from it), -EACCES (also: somebody else made the
+ * directory, or may write there;
  * and LH_SYSTEM by another user than root, where there is no such table, or
  * with a table that is neither root's nor its configured owner's), -EPERM
  * (not a member of the group), -ENOSPC (shared memory full, or every session

@@ -29,7 +29,7 @@ void lhi_sign_begin(const struct lhi_view *v, uint32_t idx);
 /* True if record idx says that there is a second sign. */
 bool lhi_sign_is_promised(const struct lhi_view *v, uint32_t idx);
 
-/* Whose directory the sign of record idx stands in: a user id. */
+/* Returns the id of the user whose directory has the sign of record idx. */
 uint32_t lhi_sign_user(const struct lhi_view *v, uint32_t idx);
 
 /*
