@@ -17,6 +17,8 @@
  * A lease that ran out, or whose process died, ends without an event.  So that
  * it lasted until that moment is certain only if something later shows it: it
  * is held still, or was released, broken, converted or handed over after that.
+ * A grant with its own release or break, by token, is certain whatever else is
+ * missing (log_history.c).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,6 +32,7 @@
 #include "daemon/text.h"
 #include "daemon/usage_error.h"
 #include "log_at.h"
+#include "log_history.h"
 #include "log_now.h"
 #include "log_query.h"
 #include "message.h"
@@ -37,216 +40,6 @@
 #include "output.h"
 #include "show.h"
 #include "show_event.h"
-
-#define RECORDS_MAX 4096
-#define WHO_MAX (PARTY_MAX + 48)
-
-struct holder {
-	uint64_t session, token;
-	uint32_t record, mode;
-	int64_t since_ms;
-	char who[WHO_MAX];
-	bool certain;		/* that it got it, and by whom */
-	bool stayed;		/* what came later shows that it had it still */
-};
-
-/* The oldest event that a session record still has. */
-struct oldest {
-	uint64_t number;
-	int64_t time_ns;
-	bool seen;
-};
-
-struct past {
-	const struct log_opts *o;
-	int64_t at_ms;
-	struct lh_log_entry *events;	/* their keys are not kept */
-	size_t n, room;
-	struct holder *holders;
-	size_t n_holders, room_holders;
-	struct lh_log_entry last, next; /* of the key, before and after that;
-				 * size 0: none */
-	struct oldest oldest[RECORDS_MAX];	/* by record */
-	int64_t lost_ns;	/* no event after it is missing */
-	bool complete;		/* every grant is recorded */
-	bool settled;		/* the holders are all that there are */
-	bool no_memory;
-	struct log_now now;
-};
-
-static bool
-add_holder(struct past *p, const struct holder *h)
-{
-	if (p->n_holders == p->room_holders) {
-		size_t room = 2 * p->room_holders + 8;
-		struct holder *q = reallocarray(p->holders, room, sizeof(*q));
-
-		if (q == NULL) {
-			p->no_memory = true;
-			return false;
-		}
-		p->holders = q;
-		p->room_holders = room;
-	}
-	p->holders[p->n_holders++] = *h;
-	return true;
-}
-
-/* Those that are of this token, this session (each if not 0), this record. */
-static void
-drop_holders(struct past *p, uint64_t token, uint64_t session, uint32_t record)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < p->n_holders; i++) {
-		const struct holder *h = &p->holders[i];
-
-		if ((token != 0 && h->token != token) ||
-		    (session != 0 && h->session != session) ||
-		    (record != LH_NO_RECORD && h->record != record))
-			p->holders[kept++] = *h;
-	}
-	p->n_holders = kept;
-}
-
-/* True if nothing is missing from that event on. */
-static bool
-is_complete_from(const struct past *p, const struct lh_log_entry *e)
-{
-	return p->complete && e->time_ns > p->lost_ns;
-}
-
-static void
-settle_on_nobody(struct past *p, const struct lh_log_entry *e)
-{
-	p->n_holders = 0;
-	p->settled = is_complete_from(p, e);
-}
-
-static void
-apply_grant(struct past *p, const struct lh_log_entry *e)
-{
-	struct holder h = { .session = e->session_id, .token = e->token,
-	    .record = e->record, .mode = e->mode, .since_ms = e->epoch_ms,
-	    .certain = is_complete_from(p, e) };
-
-	/* a reader comes to readers, or to nobody */
-	for (size_t i = 0; i < p->n_holders; i++) {
-		if (e->mode == LH_EXCLUSIVE ||
-		    p->holders[i].mode == LH_EXCLUSIVE) {
-			p->n_holders = 0;
-			break;
-		}
-	}
-	if (e->mode == LH_EXCLUSIVE)
-		p->settled = h.certain;
-	if (e->kind == LH_LOG_HANDED_OVER && e->other != LH_NO_RECORD) {
-		h.session = e->other_session_id;
-		h.record = e->other;
-		(void)show_event_other(h.who, e);
-	} else {
-		(void)show_event_who(h.who, e);
-	}
-	(void)add_holder(p, &h);
-}
-
-/* It was handed over: in shared mode by nobody knows which reader. */
-static void
-apply_handover(struct past *p, const struct lh_log_entry *e)
-{
-	if (e->mode == LH_SHARED) {
-		drop_holders(p, 0, e->session_id, e->record);
-		p->settled = false;
-		for (size_t i = 0; i < p->n_holders; i++)
-			p->holders[i].certain = false;
-	}
-	apply_grant(p, e);
-}
-
-static void
-apply_end(struct past *p, const struct lh_log_entry *e)
-{
-	if (e->mode == LH_EXCLUSIVE)
-		settle_on_nobody(p, e);
-	else if (e->token != 0)
-		drop_holders(p, e->token, 0, LH_NO_RECORD);
-}
-
-/* What the next event does to who has it. */
-static void
-apply_event(struct past *p, const struct lh_log_entry *e)
-{
-	switch ((enum lh_log_kind)e->kind) {
-	case LH_LOG_GRANTED:
-	case LH_LOG_WAIT_GRANTED:
-		apply_grant(p, e);
-		break;
-	case LH_LOG_CONVERTED:
-		drop_holders(p, 0, e->session_id, e->record);
-		apply_grant(p, e);
-		break;
-	case LH_LOG_HANDED_OVER:
-		apply_handover(p, e);
-		break;
-	case LH_LOG_RELEASED:
-	case LH_LOG_EXPIRED:
-	case LH_LOG_FREED_DEAD:
-	case LH_LOG_BROKEN:
-		apply_end(p, e);
-		break;
-	case LH_LOG_TOLD_LOST:
-		if (e->token != 0)
-			drop_holders(p, e->token, 0, LH_NO_RECORD);
-		break;
-	case LH_LOG_KEY_MADE:
-	case LH_LOG_EVICTED:
-		settle_on_nobody(p, e);
-		break;
-	case LH_LOG_SESSION_ENDED:
-		drop_holders(p, 0, e->session_id, e->record);
-		break;
-	case LH_LOG_FOUND_DEAD:
-		if (e->other_session_id != 0)
-			drop_holders(p, 0, e->other_session_id, LH_NO_RECORD);
-		break;
-	case LH_LOG_GRANTS_ON:
-		p->complete = true;
-		break;
-	case LH_LOG_GRANTS_OFF:
-		p->complete = p->settled = false;
-		for (size_t i = 0; i < p->n_holders; i++)
-			p->holders[i].certain = false;
-		break;
-	case LH_LOG_SESSION_BEGAN:
-	case LH_LOG_WAIT_BEGAN:
-	case LH_LOG_TIMED_OUT:
-	case LH_LOG_CANCELLED:
-	case LH_LOG_BURIED:
-		break;
-	}
-	if (e->key_hash != 0)
-		p->last = *e;
-}
-
-/* An event after the moment asked for: does it show that a lease lasted? */
-static void
-apply_later(struct past *p, const struct lh_log_entry *e)
-{
-	bool moved = e->kind == LH_LOG_CONVERTED || e->kind ==
-	    LH_LOG_HANDED_OVER;
-
-	if (!moved && e->kind != LH_LOG_RELEASED && e->kind != LH_LOG_BROKEN)
-		return;
-	for (size_t i = 0; i < p->n_holders; i++) {
-		struct holder *h = &p->holders[i];
-
-		/* (which of several readers has moved is not told) */
-		if (moved ? h->record == e->record && p->n_holders == 1 &&
-		    h->session == e->session_id :
-		    e->token != 0 && h->token == e->token)
-			h->stayed = true;
-	}
-}
 
 static int
 collect_event(const struct lh_log_entry *e, void *arg)
@@ -354,10 +147,10 @@ note_key(const struct lh_dump_key *k, void *arg)
 			(void)strcat(h.who, ", or who handed it over to that");
 		}
 		/* perhaps there is an event of it, too */
-		drop_holders(now->p, h.token, h.session, LH_NO_RECORD);
+		log_history_drop(now->p, h.token, h.session, LH_NO_RECORD);
 		if (h.mode == LH_EXCLUSIVE)
 			now->p->n_holders = 0;
-		(void)add_holder(now->p, &h);
+		(void)log_history_add(now->p, &h);
 	}
 	return 0;
 }
@@ -385,9 +178,9 @@ read_history(struct past *p)
 			p->lost_ns = p->oldest[i].time_ns;
 	for (size_t i = 0; i < p->n; i++) {
 		if (p->events[i].epoch_ms <= p->at_ms)
-			apply_event(p, &p->events[i]);
+			log_history_apply(p, &p->events[i]);
 		else
-			apply_later(p, &p->events[i]);
+			log_history_later(p, &p->events[i]);
 	}
 	error = lh_dump(p->o->table.name, p->o->file, ask.flags, &to, &now);
 	return error > 0 ? 0 : error;	/* damage is fsck's to tell */
@@ -454,8 +247,9 @@ print_text(struct past *p, bool certain)
 		printf("nobody %s %s at %s\n", certain ? "held" :
 		    "is known to have held", name, when);
 	if (!certain)
-		printf("(leases that came without a wait are recorded only "
-		    "while 'leasehold log --grants on')\n");
+		printf("(what programs acquire through the library, without a "
+		    "wait, is recorded only while 'leasehold log --grants "
+		    "on')\n");
 	if (p->n_holders == 0) {
 		print_neighbour("before", p->o->key, &p->last);
 		print_neighbour("after", p->o->key, &p->next);

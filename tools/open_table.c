@@ -24,7 +24,7 @@ open_table(struct lh **lh, const struct table_opts *opts, uint32_t flags,
 {
 	struct lh_open_opts o = LH_OPEN_OPTS_INIT;
 
-	o.flags = flags | (opts->system ? LH_SYSTEM : 0);
+	o.flags = flags | LH_RECORD | (opts->system ? LH_SYSTEM : 0);
 	o.application = application;
 	return lh_open(lh, opts->name, &o);
 }

@@ -17,6 +17,7 @@
  *	show_event.c		events of `log`
  *	log_query.c		what `log` asks the recorder for
  *	log_at.c		who held a key at a time
+ *	log_history.c		what an event does to the holders
  *	show_counters.c		counters of `stats`
  *	rates.c			rates of `top`
  *	complete.c		what could be typed next, for shells

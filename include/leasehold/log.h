@@ -8,7 +8,8 @@
  * the last one.  What happens off the fast path is written always: waits and
  * how they end, leases that are ended for others, losses, conversions, keys
  * that come and go, sessions.  Grants that took no wait, and releases, are
- * written only while lh_log_grants() is on.
+ * written only while lh_log_grants() is on, and through attachments that were
+ * opened with LH_RECORD.  The `leasehold` command opens its own with that flag.
  */
 #ifndef LEASEHOLD_LOG_H
 #define LEASEHOLD_LOG_H
@@ -27,8 +28,8 @@ enum lh_log_kind {
 	LH_LOG_WAIT_GRANTED = 4,	/* it ended in a lease */
 	LH_LOG_TIMED_OUT = 5,
 	LH_LOG_CANCELLED = 6,
-	LH_LOG_GRANTED = 7,	/* without a wait; lh_log_grants() */
-	LH_LOG_RELEASED = 8,	/* lh_log_grants() */
+	LH_LOG_GRANTED = 7,	/* without a wait; see above */
+	LH_LOG_RELEASED = 8,	/* see above */
 	LH_LOG_CONVERTED = 9,	/* to `mode`, with a new token */
 	LH_LOG_TOLD_LOST = 10, /* the holder was, by a call of its own */
 	LH_LOG_EXPIRED = 11,	/* it ended a lease past its deadline */

@@ -55,6 +55,10 @@ struct lh;
 				 * lh_sigbus() */
 #define LH_LOOK		0x2000u	/* without a session: only to look at the table
 				 * and to break leases; see lh_open() */
+#define LH_RECORD	0x4000u	/* each grant and release through this
+				 * attachment is recorded in the flight
+				 * recorder (log.h); they cost several times as
+				 * much then */
 #define LH_CONFIGURED	0x1000u	/* a table of the machine that is as
 				 * /etc/leasehold.conf says: see lh_open() */
 

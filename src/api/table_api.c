@@ -40,7 +40,7 @@
 #define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD | \
     LH_CREATE_ONLY | LH_HOLD_TIMES | LH_DURABLE | LH_NO_CLOCK_FLOOR | \
     LH_TOKENS_GLOBAL | LH_ALL_LOCAL | LH_CATCH_SIGBUS | LH_CONFIGURED | \
-    LH_LOOK)
+    LH_LOOK | LH_RECORD)
 #define OPEN_TRIES 100
 #define FULL_TRIES 20
 
@@ -301,6 +301,7 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 		return lhi_fail(-ENOMEM, "out of memory");
 	lh->live_fd = -1;
 	lh->v.all_local = o->flags & LH_ALL_LOCAL;
+	lh->v.records = o->flags & LH_RECORD;
 	atomic_store(&lh->v.object_fd, -1);
 	atomic_store(&lh->v.probe_fd, -1);
 	error = lhi_object_path(lh->v.path, sizeof(lh->v.path), name,

@@ -28,7 +28,7 @@ lhi_release_record(struct lh *lh, const struct lh_lease *l,
 	if (sh32_load_rlx(&lh->v.hdr->options) & SHM_OPT_HOLD_TIMES)
 		lhi_counters_held(&lh->v, lhi_timespec_ns(&ts) +
 		    lhi_clock_lead_ns(&lh->v) - l->acquired_ns);
-	if (sh32_load_rlx(&lh->v.hdr->flags) & SHM_LOG_GRANTS)
+	if (lhi_view_records(&lh->v))
 		lhi_event_lease(&lh->v, LH_LOG_RELEASED, h->shared, h->slot,
 		    h->ci, l->token, 0);
 }

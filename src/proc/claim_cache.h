@@ -73,7 +73,7 @@ lhi_claim_cache_log(struct lhi_claim_cache *m, unsigned kind, bool shared,
 {
 	struct lhi_view *v = &m->lh->v;
 
-	if (m->watched && (sh32_load_rlx(&v->hdr->flags) & SHM_LOG_GRANTS))
+	if (m->watched && lhi_view_records(v))
 		lhi_event_lease(v, kind, shared, s, ci, token, cause);
 }
 

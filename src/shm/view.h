@@ -62,6 +62,7 @@ struct lhi_view {
 	_Atomic bool ranges_lost;	/* op/token_ceiling.h */
 	_Atomic bool ranges_replaced;	/* the same */
 	bool all_local;		/* opened with LH_ALL_LOCAL */
+	bool records;		/* opened with LH_RECORD */
 };
 
 /*
@@ -370,12 +371,21 @@ lhi_view_retired(const struct lhi_view *v)
 	return lhi_header_is_retired(v->hdr);
 }
 
-/* Is every grant and release to be told of? */
+/* True if the viewer's grants and releases are events: by lh_log_grants(), or
+ * because it was opened with LH_RECORD. */
+static inline bool
+lhi_view_records(const struct lhi_view *v)
+{
+	return v->records ||
+	    (sh32_load_rlx(&v->hdr->flags) & SHM_LOG_GRANTS) != 0;
+}
+
+/* True if the viewer has to note something at every grant and release. */
 static inline bool
 lhi_view_watched(const struct lhi_view *v)
 {
 	return (sh32_load_rlx(&v->hdr->options) & SHM_OPT_HOLD_TIMES) != 0 ||
-	    (sh32_load_rlx(&v->hdr->flags) & SHM_LOG_GRANTS) != 0;
+	    lhi_view_records(v);
 }
 
 /* Do its tokens rise over all keys (op/token_next.c)? */

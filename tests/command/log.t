@@ -39,8 +39,8 @@ run lh log --since 1s
 is "$out" "" "--since: nothing is that new"
 run lh log --since 1h k --json
 is "$status" 0 "--json: 0"
-is "$(jq -c 'map(.kind)' <<<"$out")" '["key-made","wait-began","timed-out"]' \
-    "  what"
+is "$(jq -c 'map(.kind)' <<<"$out")" \
+    '["key-made","granted","wait-began","timed-out"]' "  what"
 is "$(jq -r '.[0] | .pid, .application, .key' <<<"$out" | tr '\n' ' ')" \
     "$holder sleep k " "  who"
 is "$(jq -c 'map([.time_ms, .clock_ns, .number, .session | type]) | add |
@@ -71,14 +71,52 @@ is "$status" 0 "  today"
 kill -KILL "$holder"
 until_true 5000 is_free k
 run lh log --at "$now" k
-is "$status" 66 "--at, when its grant was not recorded: 66"
-like "$out" "after that: " "  but the next known event is shown"
+is "$status" 66 "--at, of a holder that may have died by then: 66"
+like "$out" "by sleep[$holder], exclusive" "  by whom"
+like "$out" "as far as is known" "  and that it is not certain"
+run lh log --at "@$(date +%s.%N)" k
+is "$status" 66 "--at, after its death: 66"
+like "$out" "before that: " "  the last known event is shown"
 like "$out" "ended the lease of sleep[$holder], which had died" \
     "  whose lease ended"
 run lh log
 says "^$when .*\[[0-9]+\] found sleep\[$holder\] dead$" "who found it dead"
 says "ended the lease of sleep\[$holder\], which had died, token [0-9]+$" \
     "and ended its lease"
+
+# The command's own leases are recorded on a fresh table, with no switch.
+midst=()
+for mode in -x -s; do
+	bg "$LEASEHOLD" run $mode own sleep 150
+	until_true 5000 is_held own
+	sleep 0.1
+	midst+=("@$(date +%s.%N)")
+	sleep 0.1
+	kill -TERM "$pid"
+	until_true 5000 is_free own
+done
+run lh log --at "${midst[0]}" own
+is "$status" 0 "--at, a command's lease of then: 0"
+like "$out" "own was held at" "  says so"
+like "$out" "by sleep[" "  by whom"
+like "$out" "exclusive, token" "  how"
+is "$(grep -c 'as far as' <<<"$out")" 0 "  for certain"
+run lh log --at "${midst[1]}" own
+is "$status" 0 "--at, a reader's: 0"
+like "$out" "shared, token" "  how"
+run lh log --at "@$(date +%s.%N)" own
+is "$status" 66 "--at, after that: programs may have held it: 66"
+like "$out" "nobody is known to have held own" "  says what is known"
+lh session open --ttl 60s keeps >/dev/null
+lease=$(lh acquire --session keeps own)
+then=@$(date +%s.%N)
+sleep 0.1
+read -r id token <<<"$lease"
+lh release own "$id" "$token"
+run lh log --at "$then" own
+is "$status" 0 "--at, one that was released by its token: 0"
+like "$out" "session keeps, exclusive" "  by whom"
+lh session destroy keeps
 
 # Every lease, when switched on.
 run lh log --grants on
@@ -138,7 +176,7 @@ run lh log --grants off
 is "$out" "grants and releases are not recorded any more" "--grants off"
 lh run off true
 run lh log off
-is "$(grep -c 'has it' <<<"$out")" 0 "  not recorded"
+is "$(grep -c 'has it' <<<"$out")" 1 "  the command's are recorded still"
 
 # Follow: events are shown as they come.
 "$LEASEHOLD" log --follow --json off >"$dir/followed" 2>"$dir/noise" &
@@ -152,9 +190,11 @@ until_true 5000 grep -q timed-out "$dir/followed"
 kill -INT "$follower"
 wait "$follower"
 is $? 0 "--follow, interrupted: 0"
-is "$(jq -c .kind "$dir/followed" | sort | uniq -d)" "" "  nothing twice"
+is "$(jq -c '[.record, .number]' "$dir/followed" | sort | uniq -d)" "" \
+    "  nothing twice"
 is "$(jq -rs 'map(.kind) | join(" ")' "$dir/followed")" \
-    "key-made wait-began timed-out" "  all of it, an object a line"
+    "key-made granted released granted released granted wait-began timed-out" \
+    "  all of it, an object a line"
 
 # A copy tells the same.
 cp "$(object)" "$dir/image"

@@ -119,7 +119,7 @@ structs(void)
 		o.flags = 1u << bit;
 		if (o.flags & (LH_HOLD_TIMES | LH_DURABLE | LH_NO_CLOCK_FLOOR |
 		    LH_TOKENS_GLOBAL | LH_ALL_LOCAL | LH_CATCH_SIGBUS |
-		    LH_LOOK))
+		    LH_LOOK | LH_RECORD))
 			continue;
 		if (lh_open(&lh, table, &o) != -EINVAL || lh != NULL ||
 		    !t_has_detail())
