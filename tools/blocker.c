@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who is in the way, in words: the holder, or the readers and one of them; for
- * a reader also the writer that waits before it, since other readers alone
- * would not keep it out.
+ * Describes what blocks a waiter: the exclusive holder, or the number of
+ * readers and one of them.  For a waiting reader it also names the writer that
+ * is queued before it, because other readers alone would not block it.
  *
  *	held by backup[4711] for 12 s, 18 s left
  *	held by 3 readers, one of them report[4712] for 40 s, 25 s left
@@ -10,7 +10,8 @@
  *	    backup[4711] goes first
  *
  * Of several readers the oldest is named, so that the sentence stays the same
- * while others come and go; "left" is until the last of their leases ends.
+ * while others come and go.  "left" is the time until the last of their leases
+ * ends.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,7 +36,8 @@ blocker_first_writer(const struct lh_key_info *info, uint32_t rank)
 	return NULL;
 }
 
-/* "N readers, one of them ", or nothing where there is one and no reader. */
+/* Returns "N readers, one of them ", or "" if there is one holder and it is not
+ * a reader. */
 static const char *
 readers_prefix(char buf[64], const struct lh_key_info *info)
 {

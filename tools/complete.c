@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints the candidates for the word under the cursor, for the completion of
- * bash, zsh and fish (tools/completion).
+ * Prints the candidates for the word under the cursor, for the completion
+ * scripts of bash, zsh and fish (tools/completion).
  *
- * Everything is read from the output of the verb's --help: there is no second
- * list of options that could differ:
+ * Everything is read from the output of the verb's --help, so that no second
+ * list of options can differ from it:
  *
  *	usage: leasehold session renew|destroy [OPTION...] [NAME]
- *	  -w, --wait TIME      wait so long at most ...
+ *	  -w, --wait TIME      wait at most that long ...
  *
- * Words in lower case are to be typed as they are; words in capitals say what
- * stands there, and some of these are known (kinds).
+ * Words in lower case are typed as they are.  A word in capitals stands for an
+ * argument; `kinds` lists those that are known.
  *
- * A candidate is a line, with a tab and what it means behind it where that is
- * known.  A line ":files" or ":commands" says that the shell knows best.
+ * Each candidate is printed on a line, followed by a tab and its meaning if it
+ * is known.  A line ":files" or ":commands" asks the shell to complete file
+ * names or commands.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -30,7 +31,7 @@
 #define WORD_MAX 64
 #define TOKENS_MAX 16
 
-/* An option, as --help has it. */
+/* An option, as --help describes it. */
 struct help_option {
 	char letters[4];		/* "x", or "xe" for -x, -e */
 	char name[WORD_MAX];		/* "--wait" */
@@ -46,11 +47,12 @@ struct typed {
 	const char *args[TOKENS_MAX];	/* without options */
 	size_t n;
 	bool options_over;
-	const char *value_of;		/* the option whose value is begun */
+	const char *value_of;		/* the option whose value is being
+					 * typed */
 	const char *value_kind;
 };
 
-/* The choices that an option's description has no form for. */
+/* The choices of options whose description has no form for them. */
 static const struct {
 	const char *option, *choices;
 } choices[] = {
@@ -64,7 +66,7 @@ static const struct {
 	{ "--tokens", "key global" },
 };
 
-/* Copies a word up to a blank or one of `ends`; returns what follows it. */
+/* Copies a word up to a blank or one of `ends`. Returns the text behind it. */
 static const char *
 copy_word(char to[WORD_MAX], const char *p, const char *ends)
 {
@@ -77,7 +79,7 @@ copy_word(char to[WORD_MAX], const char *p, const char *ends)
 	return p;
 }
 
-/* Reads the line of an option.  Returns false if it is none. */
+/* Parses the line of an option. Returns false if the line is not one. */
 static bool
 read_option(const char *line, struct help_option *o)
 {
@@ -129,7 +131,7 @@ find_option(const char *help, const char *word, struct help_option *o)
 	return false;
 }
 
-/* Returns true if the next word is the value of this one. */
+/* True if the next word is the value of this option. */
 static bool
 wants_value(const struct typed *t, const char *word, struct help_option *o)
 {
@@ -153,7 +155,7 @@ take_value(struct typed *t, const char *option, const char *value)
 		t->table.name = value;
 }
 
-/* Reads all words but the last one, which is begun. */
+/* Reads all words but the last one, which is still being typed. */
 static void
 read_words(struct typed *t, int n, char **words, struct help_option *o)
 {
@@ -167,7 +169,7 @@ read_words(struct typed *t, int n, char **words, struct help_option *o)
 		} else if (t->options_over || w[0] != '-' || w[1] == '\0') {
 			if (t->n < TOKENS_MAX)
 				t->args[t->n++] = w;
-			/* what follows the key of a run is the command's */
+			/* after the key of a run the command follows */
 			t->options_over |= strcmp(t->verb, "run") == 0;
 		} else if (wants_value(t, w, o)) {
 			if (i + 1 == n - 1) {
@@ -192,7 +194,7 @@ offer(const char *word, const char *begun, const char *what)
 		    "", what != NULL ? what : "");
 }
 
-/* Offers each of the words that blanks or bars divide. */
+/* Offers each word of a list that is divided by blanks or bars. */
 static void
 offer_all(const char *words, const char *begun)
 {
@@ -215,7 +217,7 @@ offer_options(const char *help, const char *begun)
 			offer(o.name, begun, o.what);
 }
 
-/* Offers keys; of a list, for what stands behind its last comma. */
+/* Offers keys. In a list, completes the part behind its last comma. */
 static void
 offer_keys(const struct typed *t, const char *begun, bool in_list)
 {
@@ -273,8 +275,8 @@ offer_value(const struct typed *t, const char *begun)
 	offer_kind(t, t->value_kind, begun);
 }
 
-/* Splits a usage line behind the verb into its arguments, without options and
- * their values. */
+/* Splits the part of a usage line behind the verb into its arguments, without
+ * options and their values. */
 static size_t
 split_usage(const char *p, char token[TOKENS_MAX][WORD_MAX])
 {
@@ -303,7 +305,7 @@ split_usage(const char *p, char token[TOKENS_MAX][WORD_MAX])
 	return n;
 }
 
-/* True if a word is what stands at that place of a usage line. */
+/* True if a word matches that place of a usage line. */
 static bool
 can_stand_for(const char *word, const char *token)
 {
@@ -319,8 +321,8 @@ can_stand_for(const char *word, const char *token)
 	return false;
 }
 
-/* Offers what stands at the place of the word that is begun, in each usage line
- * that the words before it fit. */
+/* Offers candidates for the word that is being typed, from each usage line that
+ * matches the words before it. */
 static void
 offer_argument(const struct typed *t, const char *begun)
 {
@@ -335,11 +337,11 @@ offer_argument(const struct typed *t, const char *begun)
 		if (strncmp(p, "usage: ", 7) == 0)
 			usage = p + 7;
 		else if (usage == p)
-			break;		/* the usage is over */
+			break;		/* the usage lines end here */
 		if (strncmp(usage, lead, strlen(lead)) != 0)
 			continue;
 		n = split_usage(usage + strlen(lead) + strlen(t->verb), token);
-		/* what follows a command is the command's */
+		/* what follows a command belongs to it */
 		at = n > 0 && t->n >= n &&
 		    strcmp(token[n - 1], "ARGUMENT...") == 0 ? n - 1 : t->n;
 		fits = at < n;
@@ -366,7 +368,7 @@ int
 complete_words(const struct complete_verbs *verbs, int n, char **words)
 {
 	bool sem_run = n > 2 && strcmp(words[0], "sem") == 0 &&
-	    strcmp(words[1], "run") == 0;	/* has run's options */
+	    strcmp(words[1], "run") == 0;	/* it has the options of run */
 	const char *begun = n > 0 ? words[n - 1] : "";
 	struct help_option o;
 	struct typed t;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names that exist now, for completion: keys and sessions of a table, and
- * tables.  A name with a control byte in it is left out, because the answer has
- * a line for each name.
+ * Lists existing names for completion: keys and sessions of a table, and
+ * tables.  A name that contains a control byte is left out, because the answer
+ * has one line for each name.
  */
 #include <dirent.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include "key_list.h"
 #include "open_table.h"
 
-#define NAMES_MAX 1000		/* nobody reads more */
+#define NAMES_MAX 1000		/* more are of no use */
 #define TABLES "/dev/shm/leasehold."
 #define SUFFIX ".table"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names that exist now, for completion: see complete_live.c. */
+/* Lists existing names for completion. See complete_live.c. */
 #ifndef TOOLS_COMPLETE_LIVE_H
 #define TOOLS_COMPLETE_LIVE_H
 
@@ -7,11 +7,11 @@
 #include "open_table.h"
 
 /*
- * Each prints the names that begin with `begun`, a line each, after `before`.
- * A table that is not there has none; nothing is made, and no error is told:
- * nobody asked a question.
+ * Each function prints the names that begin with `begun`, one on a line, with
+ * `before` in front.  A missing table has no names.  Nothing is created and no
+ * error is printed, because the shell is still reading the command line.
  */
-/* in_list: as they stand in KEY[,KEY...] */
+/* in_list: print keys in the form of KEY[,KEY...] */
 void complete_live_keys(const struct table_opts *table, const char *before,
     const char *begun, bool in_list);
 void complete_live_sessions(const struct table_opts *table, const char *begun);

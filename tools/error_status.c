@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The exit status that an error code of the library means. */
+/* Maps an error code of the library to an exit status. */
 #include <errno.h>
 #include <stdlib.h>
 #include "daemon/exit_status.h"
@@ -16,19 +16,20 @@ error_status(int error)
 	case ETIMEDOUT:
 	case EDEADLK:
 		return EX_BUSY;
-	case EINVAL:		/* the table's name: keys and times we check */
+	case EINVAL:		/* a bad table name; keys and times are
+				 * checked before */
 	case ENAMETOOLONG:
-	case EOPNOTSUPP:	/* a scope that this table cannot give */
+	case EOPNOTSUPP:	/* the table cannot give this scope */
 		return EX_BAD_USAGE;
 	case EPROTO:
 	case EUCLEAN:
 	case EXDEV:
 		return EX_DAMAGED;
 	case EHOSTUNREACH:
-	case EOVERFLOW:		/* the table is to be made anew */
-	case ESTALE:		/* the table was removed under us */
+	case EOVERFLOW:		/* the table must be made anew */
+	case ESTALE:		/* the table was removed while we used it */
 		return EX_AWAY;
-	case ENOENT:		/* asked to create it, it could not */
+	case ENOENT:		/* it could not be created */
 	case EEXIST:
 	case ENOSPC:
 	case EROFS:

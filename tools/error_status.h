@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The exit status for an error of the library.  See error_status.c. */
+/* Maps an error code of the library to an exit status. See error_status.c. */
 #ifndef TOOLS_ERROR_STATUS_H
 #define TOOLS_ERROR_STATUS_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Several keys in one argument: `run` and `acquire` take "a,b" for two keys,
- * and LEASEHOLD_HELD lists them so.  A comma in a key is written `\,` and a
- * backslash `\\`; a backslash before anything else is refused, so that each
- * list has one meaning.  All other verbs take one key as it is.
+ * and LEASEHOLD_HELD lists keys in the same form.  A comma in a key is written
+ * `\,` and a backslash `\\`. A backslash before anything else is refused, so
+ * that each list has one meaning.  All other verbs take one key, without
+ * escapes.
  */
 #include <stdlib.h>
 #include <string.h>

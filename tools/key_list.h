@@ -6,19 +6,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/*
- * Takes the next key out of *rest, which is changed: unescaped, in place.
- * NULL: there is none left (*rest is NULL).
- */
+/* Removes the next key from *rest and returns it, unescaped in place.  Returns
+ * NULL if no key is left (*rest is NULL). */
 char *key_list_next(char **rest);
 
 /* True if no backslash is followed by anything but a comma or a backslash. */
 bool key_list_is_valid(const char *text);
 
-/* The key as it stands in such a list; allocated, or NULL. */
+/* Returns the key in the form used in such a list: allocated, or NULL. */
 char *key_list_escape(const char *key);
 
-/* How long the first element of a list is, escaped, without its comma. */
+/*
+ * Returns the length of the list's first element, escaped, without its comma.
+ */
 size_t key_list_span(const char *list);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * leasehold: the library as a command.
  *
- * This file chooses the verb.  It has the only table of the verbs, and is the
- * only file that calls one.  `leasehold complete` is no verb: the completion of
- * shells calls it (complete.c).
+ * This file chooses the verb.  It has the only table of verbs, and no other
+ * file calls a verb.  `leasehold complete` is not in the table, because only
+ * the completion scripts of the shells call it (complete.c).
  */
 #include <locale.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static const struct verb {
 	{ "version", verb_version, "which version this is" },
 };
 
-#define WORD_MAX 32		/* of a verb */
+#define WORD_MAX 32		/* longest verb */
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static void
@@ -81,7 +81,7 @@ name_verb(size_t i, const char **what)
 	return verbs[i].name;
 }
 
-/* Returns what the verb's --help prints, allocated, or NULL. */
+/* Returns the output of the verb's --help, allocated, or NULL. */
 static char *
 capture_help(const char *name)
 {
@@ -107,8 +107,9 @@ capture_help(const char *name)
 }
 
 /*
- * How many letters to change, leave out, put in or swap with the next to make b
- * of a (Damerau's restricted distance); `most` + 1 if more than `most`.
+ * Returns the number of edits that turn a into b: letters changed, left out,
+ * inserted, or swapped with the next one (Damerau's restricted distance).
+ * Returns `most` + 1 if it is more than `most`.
  */
 static size_t
 edit_distance(const char *a, const char *b, size_t most)
@@ -138,7 +139,7 @@ edit_distance(const char *a, const char *b, size_t most)
 	return d[n][m] > most ? most + 1 : d[n][m];
 }
 
-/* The verb that the name is most like, or NULL if it is like none. */
+/* Returns the verb that is most similar to the name, or NULL if none is. */
 static const char *
 similar_verb(const char *name)
 {
@@ -179,7 +180,7 @@ main(int argc, char **argv)
 	size_t i;
 	int e;
 
-	(void)setlocale(LC_CTYPE, "");	/* which bytes are letters */
+	(void)setlocale(LC_CTYPE, "");	/* decides which bytes are letters */
 	usage_error_to(message_sentence);
 	e = standard_files_open();
 	if (e != 0) {

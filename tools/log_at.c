@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold log --at`: who held a key at a time that is over?
+ * `leasehold log --at`: finds out who held a key at a time in the past.
  *
- * The events of the key, and those of sessions that ended, are gone through in
- * the order of time up to that moment; who has it then is what remains.
- * Whoever has it now, and since before that moment, had it then as well,
- * whether there is an event of it or not.
+ * The events of the key, and the ends of sessions, are applied in the order of
+ * time up to that moment; the holders that remain held the key then.  In
+ * addition, a present holder whose lease is older than that moment held it
+ * then, even if no event of it was recorded.
  *
- * The answer is certain if it is of the second kind, or if all that happened
- * was recorded, and is still there, from an event that settles who has the key
- * (an exclusive grant, its end, its making) up to the moment asked for.  Else
- * leases that came and went without anyone waiting may be missing, and the
- * answer is "not recorded", beside what is known.  A ring that has lost events
- * is complete only from the oldest one that it still has.
+ * Such a present holder is certain.  An answer from events is certain only if
+ * no event can be missing between one that determines all holders and that
+ * moment.  Such events are an exclusive grant, its end and the creation of the
+ * key.  Otherwise a lease that nobody waited for may be missing, and the answer
+ * is "not recorded", next to what is known.  A ring that has lost events is
+ * complete only from its oldest remaining event.
  *
- * A lease that ran out, or whose process died, ends without an event.  So that
- * it lasted until that moment is certain only if something later shows it: it
- * is held still, or was released, broken, converted or handed over after that.
- * A grant with its own release or break, by token, is certain whatever else is
- * missing (log_history.c).
+ * A lease that expired, or whose process died, ends without an event.  It is
+ * certain to have lasted until that moment only if something later shows it:
+ * the lease is still held, or it was released, broken, converted or handed over
+ * afterwards.  A grant with its own release or break, by token, is certain
+ * whatever else is missing (log_history.c).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -63,7 +63,7 @@ collect_event(const struct lh_log_entry *e, void *arg)
 	return 0;
 }
 
-/* Of all events those that are about no key. */
+/* Keeps only the events that name no key. */
 static int
 collect_keyless_event(const struct lh_log_entry *e, void *arg)
 {
@@ -87,15 +87,14 @@ compare_time(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Who has it now, since before that moment. */
+/* Adds present holders whose lease began before that moment. */
 struct present {
 	struct past *p;
 	int64_t zero_ms;
-	int64_t now_ns;		/* the table's clock */
+	int64_t now_ns;		/* on the table's clock */
 };
 
-/* When a lease got that token by a conversion, or by being handed over, in
- * milliseconds; 0: no event. */
+/* Returns when a conversion or hand-off made that token, in ms, or 0. */
 static int64_t
 moved_ms(const struct past *p, uint64_t token)
 {
@@ -134,8 +133,8 @@ note_key(const struct lh_dump_key *k, void *arg)
 
 		int64_t moved = moved_ms(now->p, a->token);
 
-		/* (nobody knows when one was over that has run out; one that
-		 * was converted or handed over is as old as what it was) */
+		/* (The end of an expired lease is not recorded.  A lease that
+		 * was converted or handed over is as old as the original.) */
 		if (h.since_ms > now->p->at_ms || moved > now->p->at_ms ||
 		    a->expires_ns <= now->now_ns ||
 		    log_now_has_ended(&now->p->now, a))
@@ -146,7 +145,7 @@ note_key(const struct lh_dump_key *k, void *arg)
 			h.certain = false;
 			(void)strcat(h.who, ", or who handed it over to that");
 		}
-		/* perhaps there is an event of it, too */
+		/* its event may have been applied already */
 		log_history_drop(now->p, h.token, h.session, LH_NO_RECORD);
 		if (h.mode == LH_EXCLUSIVE)
 			now->p->n_holders = 0;
@@ -183,7 +182,7 @@ read_history(struct past *p)
 			log_history_later(p, &p->events[i]);
 	}
 	error = lh_dump(p->o->table.name, p->o->file, ask.flags, &to, &now);
-	return error > 0 ? 0 : error;	/* damage is fsck's to tell */
+	return error > 0 ? 0 : error;	/* damage is reported by fsck */
 }
 
 static int

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who held a key at a time that is over.  See log_at.c. */
+/* Finds out who held a key at a time in the past. See log_at.c. */
 #ifndef TOOLS_LOG_AT_H
 #define TOOLS_LOG_AT_H
 

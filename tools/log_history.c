@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who holds a key after each of its events: what an event does to the list of
- * holders, and what it shows about the leases before it.
+ * Applies the events of a key to the list of its holders, and finds out what an
+ * event shows about the leases before it.
  *
  * log_at.c reads the events and applies them in the order of time.
  */
@@ -45,7 +45,7 @@ log_history_drop(struct past *p, uint64_t token, uint64_t session,
 	p->n_holders = kept;
 }
 
-/* True if nothing is missing from that event on. */
+/* True if no event is missing from this one on. */
 static bool
 is_complete_from(const struct past *p, const struct lh_log_entry *e)
 {
@@ -66,7 +66,7 @@ apply_grant(struct past *p, const struct lh_log_entry *e)
 	    .record = e->record, .mode = e->mode, .since_ms = e->epoch_ms,
 	    .certain = is_complete_from(p, e) };
 
-	/* a reader comes to readers, or to nobody */
+	/* a reader joins readers or takes a free key */
 	for (size_t i = 0; i < p->n_holders; i++) {
 		if (e->mode == LH_EXCLUSIVE ||
 		    p->holders[i].mode == LH_EXCLUSIVE) {
@@ -86,7 +86,8 @@ apply_grant(struct past *p, const struct lh_log_entry *e)
 	(void)log_history_add(p, &h);
 }
 
-/* It was handed over: in shared mode by nobody knows which reader. */
+/* A hand-off.  In shared mode the event does not say which reader's lease it
+ * was. */
 static void
 apply_handover(struct past *p, const struct lh_log_entry *e)
 {
@@ -215,7 +216,7 @@ log_history_later(struct past *p, const struct lh_log_entry *e)
 	for (size_t i = 0; i < p->n_holders; i++) {
 		struct holder *h = &p->holders[i];
 
-		/* (which of several readers has moved is not told) */
+		/* (the event does not say which reader's lease it was) */
 		if (!moved && e->token != 0 && h->token == e->token)
 			note_end(p, h, e);
 		else if (moved && h->record == e->record &&

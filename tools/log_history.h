@@ -19,8 +19,8 @@ struct holder {
 	uint32_t record, mode;
 	int64_t since_ms;
 	char who[WHO_MAX];
-	bool certain;		/* that it got it, and by whom */
-	bool stayed;		/* what came later shows that it had it still */
+	bool certain;		/* the grant and its holder are certain */
+	bool stayed;		/* a later event shows that it was still held */
 };
 
 /* The oldest event that a session record still has. */
@@ -37,12 +37,13 @@ struct past {
 	size_t n, room;
 	struct holder *holders;
 	size_t n_holders, room_holders;
-	struct lh_log_entry last, next; /* of the key, before and after that;
-				 * size 0: none */
-	struct oldest oldest[RECORDS_MAX];	/* by record */
-	int64_t lost_ns;	/* no event after it is missing */
+	struct lh_log_entry last, next; /* the key's last event before that
+					 * moment and the next one after it;
+					 * size 0: none */
+	struct oldest oldest[RECORDS_MAX];	/* indexed by session record */
+	int64_t lost_ns;	/* events up to this time may be missing */
 	bool complete;		/* every grant is recorded */
-	bool settled;		/* the holders are all that there are */
+	bool settled;		/* all holders are known */
 	bool no_memory;
 	struct log_now now;
 };

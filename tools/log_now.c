@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asks the table for the holders of a key, for `log --at`.
+ * Asks the table for the present holders of a key, for `log --at`.
  *
- * The flight recorder is read from the table's memory as it is.  Whether a
- * holder there still lives only an attached process can tell: it asks for the
- * sign of life, which a process that the holder started may keep.  So the
- * table is asked first, without a session, which would be an event itself.
+ * The flight recorder is read from the table's memory as it is.  Only an
+ * attached process can find out whether a holder still lives: it checks the
+ * sign of life, which a descendant of the holder may keep.  So the table is
+ * asked first, without a session, because opening one would itself be an event.
  * Without that answer, a holder whose process cannot be seen may have died.
  */
 #include <errno.h>

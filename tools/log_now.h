@@ -17,15 +17,15 @@ struct log_now {
 };
 
 /*
- * Asks the table for the holders of o->key.  Returns 0, also if it cannot be
- * asked: there is only a copy of it (o->file), or this process cannot attach.
- * Returns -EUCLEAN or -EPROTO, with the library's detail, for a table that is
- * refused to everybody: then its history is no answer.  Or -ENOMEM.
+ * Asks the table for the holders of o->key.  Returns 0, also if there is only a
+ * copy of the table (o->file) or this process cannot attach.  Returns -EUCLEAN
+ * or -EPROTO, with the library's detail, if the table is refused to every
+ * process; its history is then no answer.  Returns -ENOMEM without memory.
  */
 int log_now_ask(struct log_now *now, const struct log_opts *o);
 
-/* True if that holder's lease has ended, though the table's memory still says
- * that it holds the key: nobody has cleared it away. */
+/* True if that holder's lease has ended although the table's memory still names
+ * it as the holder, because it has not been reclaimed yet. */
 bool log_now_has_ended(const struct log_now *now, const struct lh_party *p);
 
 void log_now_free(struct log_now *now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `log` and `log --at` ask the flight recorder for, and how it refuses. */
+/* The query of `log` and `log --at` to the flight recorder, and its errors. */
 #include <errno.h>
 #include <leasehold.h>
 #include "daemon/exit_status.h"

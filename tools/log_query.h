@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `leasehold log` asks the flight recorder for.  See log_query.c. */
+/* The query of `leasehold log` to the flight recorder. See log_query.c. */
 #ifndef TOOLS_LOG_QUERY_H
 #define TOOLS_LOG_QUERY_H
 
@@ -11,17 +11,18 @@
 struct log_opts {
 	struct table_opts table;
 	const char *file;	/* NULL: a table */
-	const char *key;	/* NULL: of all */
-	int64_t since_ms;	/* before now; -1: all */
-	const char *at;		/* who held it then; NULL: not asked */
-	int grants;		/* 1 on, 0 off, -1 not asked */
+	const char *key;	/* NULL: all keys */
+	int64_t since_ms;	/* how long ago at most; -1: any time */
+	const char *at;		/* who held the key at that time; NULL:
+				 * events */
+	int grants;		/* 1 record them, 0 do not, -1 leave it */
 	bool follow;
 };
 
-/* Returns the library's options for these. */
+/* Returns the library's options for this query. */
 struct lh_log_opts log_query(const struct log_opts *o);
 
-/* Prints the error of the library that it led to.  Returns the exit status. */
+/* Prints an error of the library about this query. Returns the exit status. */
 int log_query_error(const struct log_opts *o, int error);
 
 #endif

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Words for people, on standard error.
+ * Messages for people, on standard error.
  *
- * A message is one line and one write(2), so that lines of several processes
- * do not mix.  Control bytes in it (a key or a program's name can hold any) are
- * shown as \xNN: what somebody else called his key does not move our reader's
- * cursor.
+ * A message is one line and one write(2), so that lines of several processes do
+ * not mix.  Control bytes in it are printed as \xNN, because a key or a
+ * program's name can contain any byte and must not move the reader's cursor.
  *
- * Progress is a line that the next one replaces; it exists only on a terminal
- * that can do that.  Colours likewise, and not where NO_COLOR is set.
+ * Progress is a line that the next one replaces.  It is printed only on a
+ * terminal that can do that.  Colours are treated likewise, and NO_COLOR
+ * switches them off.
  *
- * Blocking.  A terminal stopped with ^S or a full pipe would stop whoever
- * writes to it, and `run` must neither stop renewing because nobody reads what
- * it says, nor be deaf to the signal that ends its wait.  After
- * message_never_block() a message that finds no room is dropped; up to PIPE_BUF
- * bytes are written whole once poll(2) has seen room.
+ * Blocking.  A terminal stopped with ^S or a full pipe blocks a process that
+ * writes to it.  `run` must not stop renewing because nobody reads its
+ * messages, and it must still see the signal that ends its wait.  So after
+ * message_never_block() a message that finds no room is dropped.  Up to
+ * PIPE_BUF bytes are written whole once poll(2) has reported room.
  */
 #include <errno.h>
 #include <poll.h>
@@ -32,7 +32,7 @@
 #define LINE_LEN 2048		/* <= PIPE_BUF */
 
 static bool never_block;
-static bool quiet;		/* about what is busy */
+static bool quiet;		/* drops messages about busy keys */
 static bool progress_shown;
 
 static bool
@@ -94,7 +94,9 @@ write_line(const char *line, size_t len)
 	}
 }
 
-/* Append the message, made printable, leaving room for what ends the line. */
+/*
+ * Appends the message, made printable, and leaves room for the end of the line.
+ */
 static size_t
 append_text(char *line, size_t len, const char *fmt, va_list ap)
 {

@@ -8,22 +8,23 @@
 /* Prints one line, after "leasehold: ". */
 void message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void message_sentence(const char *sentence);	/* for usage_error_to() */
-/* Prints an error of the library.  Returns its exit status. */
+/* Prints an error of the library. Returns the matching exit status. */
 int message_error(int error, const char *detail, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Prints that a key is busy or was not free in time; not after
- * message_quiet(). */
+/* Prints that a key is busy or did not become free in time, unless
+ * message_quiet() was called. */
 void message_busy(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* For --quiet: from now on that is not printed, by message_error() neither. */
+/* For --quiet: suppresses messages about busy keys from now on, also those of
+ * message_error(). */
 void message_quiet(void);
 /* Prints a line that the next one replaces; only on a terminal. */
 void message_progress(const char *fmt, ...)
     __attribute__((format(printf, 1, 2)));
 /* True if standard error is a terminal that can redraw a line. */
 bool message_has_terminal(void);
-/* From now on drops a message where standard error has no room for it. */
+/* Drops messages from now on where standard error has no room for them. */
 void message_never_block(void);
-/* Return a colour sequence, or "" where fd is to have none. */
+/* Each returns a colour sequence, or "" if fd does not take colours. */
 const char *message_bold(int fd);
 const char *message_plain(int fd);
 

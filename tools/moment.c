@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moments of the wall clock, as people write them.
+ * Parses moments of the wall clock, as people write them.
  *
  *	now			this moment
- *	-5m, -1.5h		so long ago (number.c has the units)
+ *	-5m, -1.5h		that long ago (number.c has the units)
  *	@1795276800		seconds since 1970
  *	16:05[:00]		today, local time
  *	2026-11-21		local midnight
- *	2026-11-21 16:05[:00]	local time; a T for the space as well
+ *	2026-11-21 16:05[:00]	local time; a T may replace the space
  *	2026-11-21T16:05:00Z	UTC; +02:00, +0200 or +02 instead of the Z
  *
  * A time of day may have a fraction of a second.
@@ -44,7 +44,7 @@ parse_seconds(const char *text, int64_t *ms)
 	return 0;
 }
 
-/* Reads ".25" as 250; moves *p behind it. */
+/* Parses ".25" as 250 and moves *p behind it. */
 static int64_t
 read_fraction(const char **p)
 {
@@ -57,10 +57,8 @@ read_fraction(const char **p)
 	return ms;
 }
 
-/*
- * Reads Z, +HH, +HHMM or +HH:MM.  True: nothing follows; *seconds is how far
- * that zone is ahead of UTC.
- */
+/* Parses Z, +HH, +HHMM or +HH:MM. Returns true if nothing follows; *seconds is
+ * then the zone's offset from UTC. */
 static bool
 read_zone(const char *p, long *seconds)
 {
@@ -84,7 +82,7 @@ read_zone(const char *p, long *seconds)
 	    minutes < 60;
 }
 
-/* True if the text is that form, from its beginning to its end. */
+/* True if the whole text has that form. */
 static bool
 read_calendar(const char *text, const char *form, int64_t *ms)
 {

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nesting: does the command that we were started from hold the key already?
+ * Nesting: finds out if a `run` that this one descends from holds the key.
  *
- * A `run` inside a `run` on the same key waits for its own ancestor, which
- * waits for it.  No queue can see that: to the table they are two strangers.
- * So every `run` adds to LEASEHOLD_HELD what it holds,
+ * A `run` inside a `run` on the same key would wait for its own ancestor, which
+ * waits for it.  The queue cannot detect that, because the two look unrelated
+ * to the table.  So every `run` adds its own leases to LEASEHOLD_HELD:
  *
  *	TABLE:KEY=LEASEID[,TABLE:KEY=LEASEID...]	system tables: +TABLE
  *
- * and a `run` that finds its own table and key there asks the table whether
- * exactly that lease still holds the key.  If so it refuses at once; if not,
- * the entry is old (a daemon that outlived the job it was started from) and
- * means nothing.  The variable alone decides nothing: whoever invents one can
- * only get himself refused, unless he names a reader that is there, and then
- * he has gained what a high --priority would have given him.
+ * A `run` that finds its own table and key there asks the table whether exactly
+ * that lease still holds the key.  If so it refuses at once.  If not, the entry
+ * is old (a daemon that outlived the job it was started from) and is ignored.
+ * A forged variable gains nothing: its author is refused, or, by naming a
+ * reader's lease that exists, gets what a high --priority gives.
  *
- * Two shared leases go together, so a shared `run` inside a shared one is let
- * through.  Only a writer that waits already would bar it, and that one waits
- * for the ancestor: again we should wait for ourselves.  run_wait.c goes past
- * it, which takes nothing from the writer while the ancestor holds the key
- * anyway. (Of several keys, those that are shared in this way are waited for
- * with the highest priority.  Against a writer that has it, too, only -w helps
- * there.)
+ * Two shared leases are compatible, so a shared `run` inside a shared one is
+ * allowed.  Only a queued writer would block it, and that writer waits for the
+ * ancestor: again the inner `run` would wait for itself.  run_wait.c therefore
+ * passes that writer, which loses nothing while the ancestor holds the key.
+ * (Of several keys, those that are shared in this way are waited for with the
+ * highest priority.  Against a writer that also has the highest priority only
+ * -w helps.)
  *
- * The form is unambiguous: a table's name has neither '+' nor ':', a comma in a
- * key is escaped (key_list.c), and the id after the last '=' has 32 digits.
+ * The form is unambiguous: a table's name contains neither '+' nor ':', a comma
+ * in a key is escaped (key_list.c), and the id after the last '=' has 32
+ * digits.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -43,7 +43,7 @@
 #define VARIABLE "LEASEHOLD_HELD"
 #define ID_DIGITS 32
 
-/* "TABLE:KEY=" of that key; allocated. */
+/* Returns "TABLE:KEY=" of that key, allocated. */
 static char *
 entry_head(struct lh *lh, bool system, const char *key)
 {
@@ -79,7 +79,7 @@ note_mode(const struct lh_key_info *info, void *arg)
 	return 0;
 }
 
-/* Does that lease hold the key, in which mode? */
+/* True if that lease holds the key; *mode is the lease's mode. */
 static bool
 is_still_held(struct lh *lh, const char *key, const char *text, uint32_t *mode)
 {
@@ -98,7 +98,7 @@ nesting_is_held(struct lh *lh, bool system, const char *key, uint32_t *mode)
 	size_t len, n;
 
 	if (head == NULL)
-		return false;	/* then we wait, up to the time given */
+		return false;	/* we wait then, up to the time limit */
 	n = strlen(head);
 	while (*p != '\0' && !held) {
 		len = key_list_span(p);
@@ -125,7 +125,7 @@ nesting_is_deadlock(struct run *r)
 		if (mode != LH_SHARED || r->mode != LH_SHARED) {
 			const char *held = text_name(name, r->items[i].key);
 
-			/* a try is busy; a wait would have no end */
+			/* a try would be busy, a wait would never end */
 			if (r->wait_ms == 0)
 				message_busy("'%s' is held (%s) by the command "
 				    "that this one was started from", held,

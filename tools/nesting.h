@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A `run` inside another one's command.  See nesting.c. */
+/* Detects a `run` inside the command of another one. See nesting.c. */
 #ifndef TOOLS_NESTING_H
 #define TOOLS_NESTING_H
 
@@ -8,16 +8,14 @@
 #include "run.h"
 
 /*
- * True if an ancestor of ours (LEASEHOLD_HELD) holds a key of ours, so that we
- * would wait for ourselves; a message says so.  Where both are shared it is
- * false, and r->nested is set.
+ * True if an ancestor (LEASEHOLD_HELD) holds one of our keys, so that we would
+ * wait for ourselves; a message says so.  If both are shared it returns false
+ * and sets r->nested.
  */
 bool nesting_is_deadlock(struct run *r);
 
-/*
- * True if LEASEHOLD_HELD names a lease on that key which still holds it; *mode
- * is the lease's.  `system`: lh is a table of the machine.
- */
+/* True if LEASEHOLD_HELD names a lease that still holds that key; *mode is the
+ * lease's mode.  `system`: lh is a table of the machine. */
 bool nesting_is_held(struct lh *lh, bool system, const char *key,
     uint32_t *mode);
 

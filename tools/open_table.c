@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table that a verb's options name, and how to attach to it. */
+/* Attaches to the table that a verb's options name. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Standard output, which has a verb's answer. */
+/* Standard output, for a verb's answer. */
 #include <stdio.h>
 #include "daemon/exit_status.h"
 #include "message.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys, what getopt_long() refused, and the options that many verbs have. */
+/* Parses keys and the options that many verbs share, and explains options that
+ * getopt_long() refused. */
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,7 +65,9 @@ parse_refused_option(const char *verb, int c, char **argv)
 	    verb);
 }
 
-/* What getopt_long() gives for the options that all have: no verb's own. */
+/*
+ * The value of the options that all verbs share; no verb uses it for its own.
+ */
 enum { HELP = 'h', JSON = 1 << 16, SYSTEM, TABLE };
 
 static const struct option common[] = {

@@ -11,27 +11,26 @@
 int parse_key(const char *key);
 int parse_lease_id(const char *what, const char *text, uint64_t id[2]);
 
-/*
- * Prints what is wrong with the option that getopt_long() has just refused (it
- * returned `c`).  Returns EX_BAD_USAGE.
- */
+/* Explains the option that getopt_long() has just refused by returning `c`.
+ * Returns EX_BAD_USAGE. */
 int parse_refused_option(const char *verb, int c, char **argv);
 
 /*
- * The options of a verb: --help, --json, --system, --table, and its own, if it
- * has any.  False: that was all, or wrong, and *status is the exit status;
- * true: optind is at the first argument.  A verb that prints nothing refuses
- * table->json itself.
+ * Parses the options of a verb: --help, --json, --system, --table, and its own,
+ * if it has any.  Returns true if the verb goes on; optind is at the first
+ * argument.  Returns false if everything is done or an option was wrong;
+ * *status is the exit status.  A verb that prints nothing refuses table->json
+ * itself.
  */
 struct option;			/* of <getopt.h> */
 #define VERB_OPTS_MAX 24
 struct verb_opts {
-	/* Ended by one without a name; their values are letters other than
-	 * 'h', or 256 to 65535. */
+	/* Ends with an entry without a name.  Their values are letters other
+	 * than 'h', or 256 to 65535. */
 	const struct option *options;
 	const char *letters;	/* as for getopt(): "nw:"; NULL: none */
-	/* One was there, with this value: 0, or the exit status after a
-	 * sentence. */
+	/* Called for each such option with its value.  Returns 0, or the exit
+	 * status after a message. */
 	int (*take)(int c, char *value, void *arg);
 	void *arg;
 };
@@ -39,7 +38,7 @@ struct verb_opts {
 bool parse_verb_opts(const char *verb, const char *help, int argc,
     char **argv, struct table_opts *table, const struct verb_opts *own,
     int *status);
-/* The same for a verb that has none of its own. */
+/* The same for a verb that has no options of its own. */
 bool parse_table_opts(const char *verb, const char *help, int argc,
     char **argv, struct table_opts *table, int *status);
 

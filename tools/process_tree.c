@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our descendants: the processes that the command has become.
+ * The descendants of a `run`: the processes that the command has become.
  *
- * `run` is a child subreaper, so whoever loses his parent below us becomes our
- * child, and "descendant of ours" cannot be escaped by forking twice, by
- * setsid(2) or by leaving the process group.  (It ends when we end: then only
- * PDEATHSIG for the command itself, the lease's deadline and the fence token
- * remain.)
+ * `run` is a child subreaper, so a process below us that loses its parent
+ * becomes our child.  A process therefore stays our descendant even if it forks
+ * twice, calls setsid(2) or leaves the process group.  (This ends when we end.
+ * Then only PDEATHSIG for the command itself, the lease's deadline and the
+ * fencing token remain.)
  *
  * The kernel has no call that signals a subtree.  We read /proc once: pid,
- * parent, group and start time of every process we may see, then follow the
- * parents.  It is a picture of a moving thing:
+ * parent, group and start time of every process that we may see, then follow
+ * the parents.  The processes change meanwhile:
  *
  *	forked after it was read
- *		Missed; a caller who wants the tree to be gone repeats until
- *		there is nobody.
- *	died, number given away
+ *		Missed; a caller that wants the tree to end repeats until
+ *		no process is left.
+ *	died, pid reused
  *		Its start time differs: not signalled.  A pidfd taken before
  *		that check names the same process after it; without pidfds
  *		(old kernel, valgrind) a moment remains between check and
  *		kill(2).
  *	hidden (hidepid=)
- *		Belongs to somebody else, whom we could not signal either.
+ *		Belongs to another user, whom we could not signal either.
  *
  * Zombies do not count: they hold nothing, and their parents may be slow.  A
- * process whose first thread has ended while others run looks like one, but has
- * more than one thread.
+ * process whose first thread has ended while others run looks like a zombie but
+ * has more than one thread.
  *
- * Strangers.  A script may have started something and then exec()ed us: that is
- * our child, too, and none of the command's.  process_tree_begin() remembers
- * who was there before; they and what they fork are left alone.
+ * Strangers.  A script may have started a process and then exec()ed us.  That
+ * process is our child but no part of the command.  process_tree_begin()
+ * remembers the children that exist before the command starts; they and their
+ * descendants are left alone.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -58,7 +59,7 @@ struct process_list {
 
 static struct process_list before;	/* at process_tree_begin() */
 
-/* false: it is gone. */
+/* Returns false if the process is gone. */
 static bool
 read_process(pid_t pid, struct process *p)
 {
@@ -75,7 +76,9 @@ read_process(pid_t pid, struct process *p)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	/* The name is in brackets and may hold brackets and blanks. */
+	/*
+	 * The name is in brackets and may itself contain brackets and blanks.
+	 */
 	after = strrchr(text, ')');
 	memset(p, 0, sizeof(*p));
 	p->pid = pid;
@@ -84,8 +87,8 @@ read_process(pid_t pid, struct process *p)
 	    &p->parent, &p->group, &p->threads, &p->start) == 5;
 }
 
-/* In a new pid namespace /proc may still be the old one's: its numbers are then
- * somebody else's. */
+/* In a new pid namespace /proc may still be that of the old one, whose pids
+ * name other processes. */
 static bool
 is_proc_ours(void)
 {
@@ -155,8 +158,8 @@ is_stranger(const struct process *p)
 	return false;
 }
 
-/* Mark the descendants.  Pids wrap, so a child may have the smaller one: repeat
- * until a pass finds nobody new. */
+/* Marks the descendants.  Pids wrap, so a child's pid may be the smaller one:
+ * repeats until a pass finds no more. */
 static void
 mark_descendants(struct process_list *pic)
 {

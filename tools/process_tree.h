@@ -5,14 +5,14 @@
 
 #include <sys/types.h>
 
-/* Remembers the children that we have before the command starts: they are not
- * the command's. */
+/* Remembers the children that exist before the command starts, because they are
+ * no part of the command. */
 void process_tree_begin(void);
 
 /*
  * Sends sig to each descendant, including those whose parents are gone (we are
- * their reaper).  group not 0: only to those in that process group; sig 0: only
- * counts them.  Returns the number of processes that were there, or -errno.
+ * their reaper). If group is not 0, only those in that process group; if sig is
+ * 0, only counts them.  Returns the number of processes found, or -errno.
  */
 int process_tree_signal(int sig, pid_t group);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How busy a table and its keys are.
+ * Measures how busy a table and its keys are.
  *
- * How often a key is granted is not counted anywhere; but each grant has a
- * token that is larger by one (but for jumps to another range of tokens, which
- * are larger than any honest number of grants, and count as nothing).  What the
- * table counts as a whole is in lh_stats().
+ * Grants of a key are not counted, but each grant's token is larger by one.  So
+ * the difference of two tokens is the number of grants in between.  A jump to
+ * another range of tokens is larger than any possible number of grants and is
+ * ignored.  Counters of the whole table come from lh_stats().
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #define JUMP (UINT64_C(1) << 31)
 #define NS_PER_S 1e9
 
-/* Widths of all columns but the first, with the space before them. */
+/* The widths of all columns but the first, with the space before them. */
 #define WHO_COLUMNS 20
 #define REST_COLUMNS (WHO_COLUMNS + 9 + 9 + 9 + 10)
 #define KEY_COLUMNS_MIN 12
@@ -163,7 +163,9 @@ compare_falling(double a, double b)
 	return (a < b) - (a > b);
 }
 
-/* Those for whom it matters are few, so ties are common: all but the name. */
+/*
+ * Few keys are busy, so ties are common: compares all fields before the name.
+ */
 static int
 compare_keys(const struct rates_key *x, const struct rates_key *y,
     enum rates_order first)
@@ -196,10 +198,8 @@ rates_sort(struct rates *l, enum rates_order order)
 		    compare_in_order, &order);
 }
 
-/*
- * Append text, cut or filled to so many columns.  It is printable (text.c);
- * what the locale cannot read is a column a byte.
- */
+/* Appends text, cut or filled to that many columns.  It must be printable
+ * (text.c). A byte that the locale cannot decode counts as one column. */
 static size_t
 append_column(char *buf, size_t at, const char *text, int columns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When to renew and when to give up: see renewal_schedule.h. */
+/* Decides when to renew and when to give up. See renewal_schedule.h. */
 #include <stdint.h>
 #include "renewal_schedule.h"
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold run`, in the order in which it happens: run_command.c puts the
- * steps in order, run_options.c reads the options, run_keys.c the keys (and
- * does to all of them whatever is done to one), nesting.c refuses to wait for
- * ourselves, run_wait.c gets the lease (blocker.c says who is in the way),
- * run_launch.c starts the command in the world that run_child.c makes for it,
- * run_guard.c renews the lease and ends the command with it, run_events.c hears
- * who asks for it.
+ * The parts of `leasehold run`, in the order in which they act:
+ *
+ *	run_command.c	puts the steps in order
+ *	run_options.c	reads the options
+ *	run_keys.c	splits the keys, and applies each call to all of them
+ *	nesting.c	refuses to wait for ourselves
+ *	run_wait.c	acquires the lease (blocker.c describes what blocks it)
+ *	run_launch.c	starts the command
+ *	run_child.c	sets up the command's signals, descriptors, environment
+ *	run_guard.c	renews the lease and ends the command with it
+ *	run_events.c	receives requests to release
  */
 #ifndef TOOLS_RUN_H
 #define TOOLS_RUN_H
@@ -19,20 +23,20 @@
 #include "open_table.h"
 
 struct run {
-	/* What was asked for. */
+	/* The options. */
 	struct table_opts table;
-	const char *key;	/* or several, with commas between them */
-	char **argv;		/* the command, after a shell was put before */
-	const char *title;	/* how others see us: the command's name */
+	const char *key;	/* one key, or several with commas between
+				 * them */
+	char **argv;		/* the command, with the shell of -c in front */
+	const char *title;	/* our name for others: that of the command */
 	uint32_t mode;		/* enum lh_mode */
 	int64_t wait_ms;	/* 0: try; LH_WAIT_FOREVER */
 	int64_t ttl_ms;
 	uint32_t priority;
 	uint32_t scope;
-	struct lh_acquire_more more;	/* --info, --policy,
-					 * --value */
-	uint32_t permits;	/* `key` is a semaphore of so many; 0: it is
-				 * not */
+	struct lh_acquire_more more;	/* --info, --policy, --value */
+	uint32_t permits;	/* `key` is a semaphore of that many; 0: it
+				 * is a key */
 	bool term_on_ask;	/* --on-ask term */
 	int busy_code;
 	int lost_code;
@@ -41,18 +45,18 @@ struct run {
 	bool robust;		/* --robust */
 	bool verbose;
 
-	/* What there is. */
+	/* The state. */
 	struct lh *lh;
 	struct lh_sem *sem;	/* with --permits */
-	struct lh_item items[LH_MANY_MAX];	/* each key by itself */
+	struct lh_item items[LH_MANY_MAX];	/* the keys, one an item */
 	struct lh_lease leases[LH_MANY_MAX];
 	size_t n;
-	size_t lost;		/* which of them, once that is found out */
-	int64_t expires_ns;	/* the first of their deadlines */
+	size_t lost;		/* index of a lost key, once one is found */
+	int64_t expires_ns;	/* the earliest of the deadlines */
 	char name[NAME_MAX_TEXT];	/* `key`, printable; cut, if long */
-	bool nested;		/* an ancestor shares a key, as we shall */
-	sigset_t old_mask;	/* the command gets it back */
-	struct sigaction old_chld;	/* and this */
+	bool nested;		/* an ancestor shares a key with us */
+	sigset_t old_mask;	/* restored for the command */
+	struct sigaction old_chld;	/* restored for the command */
 };
 
 #endif

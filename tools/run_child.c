@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command's world: its signals, environment, descriptors, and its birth.
+ * Sets up the command: its signals, environment and descriptors.  Starts it.
  *
- * Signals.  What our caller ignores stays ignored, in us and in the command
- * (nohup; a script's background job).  The rest of those that we pass on is
- * blocked here and read from a descriptor; the command gets its mask back
- * before exec.  PIPE and TTOU are blocked as well but never read: a reader of
- * our messages who is gone, or a terminal that stops background writers, must
- * not end or stop whoever keeps the lease.
+ * Signals.  A signal that our caller ignores stays ignored, in us and in the
+ * command (nohup; a script's background job). The other signals that we pass on
+ * are blocked here and read from a descriptor; the command gets its mask back
+ * before exec.  PIPE and TTOU are blocked as well but never read, because a
+ * closed pipe, or a terminal that stops background writers, must not end or
+ * stop the process that keeps the lease.
  *
- * Process group.  The command stays in ours, as under nice(1) or flock(1): the
- * terminal's keys, the shell's job control, pipelines and a supervisor that
- * signals the group all reach it without our help.  What we do about its
+ * Process group.  The command stays in our group, as under nice(1) or flock(1).
+ * So the terminal's keys, the shell's job control, pipelines and a supervisor
+ * that signals the group all reach it without our help.  Our handling of its
  * descendants does not need the group (process_tree.c).
  *
- * Descriptors.  The command inherits what we were given, and two more: the loss
- * pipe's reading end (LEASEHOLD_LOSS_FD) and the liveness descriptor, whose
- * number is 10 or more, out of the way of `exec 3<file` in scripts.
+ * Descriptors.  The command inherits our descriptors and two more: the reading
+ * end of the loss pipe (LEASEHOLD_LOSS_FD) and the liveness descriptor.  The
+ * number of the latter is 10 or more, so that `exec 3<file` in scripts does not
+ * collide with it.
  *
- * Death.  The command is killed with us (PDEATHSIG, which the kernel drops for
- * set-user-id programs); the getppid() check covers our death before that was
- * in force.
+ * Death.  The command is killed when we die (PDEATHSIG, which the kernel drops
+ * for set-user-id programs). The getppid() check covers our death before
+ * PDEATHSIG was set.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +48,7 @@ static const int taken[] = {
 	SIGCONT, SIGCHLD,
 };
 
-/* While waiting, the others keep their usual effect. */
+/* During the wait the other signals keep their usual effect. */
 static bool
 is_for_waiters(int sig)
 {
@@ -92,7 +93,7 @@ run_child_take_signals(struct run *r)
 {
 	struct sigaction chld = { .sa_handler = SIG_DFL };
 
-	/* Ignored, it would make the kernel reap the command for us. */
+	/* If ignored, the kernel would reap the command for us. */
 	if (sigaction(SIGCHLD, &chld, &r->old_chld) != 0 ||
 	    sigprocmask(SIG_BLOCK, NULL, &r->old_mask) != 0)
 		return -errno;
@@ -141,7 +142,7 @@ set_variable(const char *name, const char *fmt, ...)
 	return e;
 }
 
-/* It is freed; NULL: out of memory. */
+/* Sets the variable and frees the value. NULL: out of memory. */
 static int
 set_variable_list(const char *name, char *list)
 {
@@ -171,7 +172,8 @@ run_child_environment(struct run *r, int loss_fd)
 	    lh_epoch_ms(r->lh, r->expires_ns));
 	if (loss_fd >= 0)
 		bad |= set_variable("LEASEHOLD_LOSS_FD", "%d", loss_fd);
-	else if (unsetenv("LEASEHOLD_LOSS_FD") != 0)	/* an ancestor's */
+	else if (unsetenv("LEASEHOLD_LOSS_FD") != 0)	/* that of an
+							 * ancestor */
 		bad = -ENOMEM;
 	return bad != 0 ? -ENOMEM : 0;
 }

@@ -20,7 +20,8 @@
 #include "run_options.h"
 #include "run_wait.h"
 
-/* -F: the session lives on in the descriptor, the lease until its deadline. */
+/* With -F the session lives on in the descriptor, and the lease until its
+ * deadline. */
 static int
 exec_command(struct run *r)
 {
@@ -32,7 +33,8 @@ exec_command(struct run *r)
 	e = run_child_environment(r, -1);
 	if (e != 0)
 		return message_error(e, NULL, "cannot start the command");
-	if (run_keys_verify(r) == -ESTALE) {	/* we were stopped, say */
+	if (run_keys_verify(r) == -ESTALE) {	/* for example because we
+						 * were stopped */
 		message("the lease on '%s' was lost before the command started",
 		    r->name);
 		return r->lost_code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `leasehold run` and `leasehold sem run` do.  See run_command.c. */
+/* Implements `leasehold run` and `leasehold sem run`. See run_command.c. */
 #ifndef TOOLS_RUN_COMMAND_H
 #define TOOLS_RUN_COMMAND_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library tells of leases that are held: that somebody asks for one,
- * or has broken it, at once, where run_guard.c by itself looks twice a second.
+ * Receives events about held leases from the library at once: a request to
+ * release, or a break.  Without them run_guard.c only checks twice a second.
  *
- * A live handle over each lease, which is not to renew it (run_guard.c does,
- * and the handle follows its deadline), and a watch on it.  The library's
- * thread, which listens to the doorbell, comes with them: when the command
- * runs.  Where there is no such thread, or descriptor, to be had, nothing is
- * heard, and run_guard.c's own looks remain.
+ * Each lease gets a live handle and a watch.  The handle does not renew the
+ * lease, because run_guard.c does, but it follows the deadline.  With the
+ * handle comes the library's thread, which listens to the doorbell.  It is
+ * started when the command runs.  If the thread or a descriptor cannot be
+ * created, no event arrives, and the checks of run_guard.c remain.
  */
 #include <poll.h>
 #include <stdint.h>

@@ -1,42 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * While the command runs: renew its lease, pass signals on, and if the lease
- * cannot be kept, end everything that the command has become before others may
- * have the key.
+ * While the command runs: renews its lease and passes signals on.  If the lease
+ * cannot be kept, ends all processes of the command before others may acquire
+ * the key.
  *
- * One loop.  It sleeps in ppoll(2) on the signal descriptor (SIGCHLD comes
- * there too, so that no pidfd is needed) and on what the library tells
- * (run_events.c) until the next point in time that renewal_schedule.h names.
- * Each turn looks at things in this order, which matters to a process that has
- * been stopped for a while:
+ * One loop sleeps in ppoll(2) on the signal descriptor and on events of the
+ * library (run_events.c), until the next time that renewal_schedule.h names.
+ * SIGCHLD arrives on the signal descriptor, so no pidfd is needed.  Each turn
+ * has a fixed order, which matters to a process that was stopped for a while:
  *
- *	reap	a command that has ended while we were stopped has ended, and
- *		lh_release() says whether the lease covered it;
- *	renew	before anything is passed on: a SIGCONT that woke us must not
- *		wake a command whose lease has gone;
- *	end	SIGTERM and SIGKILL that are due;
- *	pass on	the signals that came.
+ *	reap	if the command ended while we were stopped, lh_release()
+ *		says whether the lease covered it;
+ *	renew	before any signal is passed on: the SIGCONT that woke us must
+ *		not wake a command whose lease is gone;
+ *	end	send SIGTERM and SIGKILL if they are due;
+ *	pass on	the signals that arrived.
  *
- * Invariants.
- *  I1	After a loss nothing is renewed (G9), and the loss pipe is closed: its
- *	reading end in the command becomes readable.  Also when we are killed.
- *  I2	The command ends by SIGKILL before the deadline that others go by, or
- *	we learnt of the loss only after it (stopped, suspended, broken).
- *  I3	When a lost command's end is reported, no descendant is left: being
- *	their reaper we know, unless the kernel cannot
- *	end one within GIVE_UP_NS; then that is said.
- *  I4	Of several keys the loss of one is the loss of all.  The others are
- *	given back where the command goes on without it, and else when the
- *	command is at its end.
+ * Invariants.  I1  After a loss nothing is renewed (guarantee G9), and the loss
+ * pipe is
+ *	closed: its reading end in the command becomes readable.  This also
+ *	happens if we are killed.
+ * I2      The command ends by SIGKILL before its lease's deadline, or we learnt
+ *	of the loss only after it (stopped, suspended, broken).
+ * I3      When the end of a lost command is reported, no descendant is left: we
+ *	are their reaper and see them.  If the kernel cannot end one within
+ *	GIVE_UP_NS, a message says so.
+ * I4      Of several keys the loss of one is the loss of all.  The others are
+ *	released at once if the command goes on without its lease, and
+ *	otherwise when the command has ended.
  *
- * Signals that end (INT, TERM, HUP, QUIT) go to the command's descendants in
- * our process group, all of them, since a shell that is told alone dies and
- * leaves its worker running.  Those that came from the terminal have been sent
- * to the whole group by the kernel and are not sent twice.  After such a signal
- * the lease is kept, for LINGER_NS at most, until those descendants are gone: a
- * worker that is still cleaning up is still working.  USR1, USR2 and WINCH are
- * messages to the command itself.  On TSTP we renew, stop, and hope to be
- * continued in time.
+ * Signals that end a process (INT, TERM, HUP, QUIT) go to all descendants of
+ * the command in our process group, because a shell that alone gets the signal
+ * dies and leaves its worker running.  Signals from the terminal were sent to
+ * the whole group by the kernel and are not sent twice.  After such a signal
+ * the lease is kept until those descendants are gone, for LINGER_NS at most: a
+ * worker that is still cleaning up is still working.  USR1, USR2 and WINCH go
+ * to the command itself.  On TSTP we renew the lease and stop.
  *
  * Not guaranteed: anything while we are stopped.  Then only the token fences.
  */
@@ -63,9 +62,11 @@
 
 #define NS_PER_MS	INT64_C(1000000)
 #define NS_PER_S	INT64_C(1000000000)
-#define AGAIN_NS	(20 * NS_PER_MS)	/* look again for stragglers */
+#define AGAIN_NS	(20 * NS_PER_MS)	/* check for remaining
+						 * processes again */
 #define LINGER_NS	(10 * NS_PER_S)
-#define LOOK_NS		(500 * NS_PER_MS) /* if nothing is heard */
+#define LOOK_NS		(500 * NS_PER_MS) /* interval of checks without
+					   * events */
 #define GIVE_UP_NS	(5 * NS_PER_S)
 
 struct guard {
@@ -78,12 +79,12 @@ struct guard {
 	int status;
 	bool no_children;
 	bool lost;
-	bool ending;		/* for want of the lease; killed at kill_at */
+	bool ending;		/* the lease is lost; killed at kill_at */
 	int64_t kill_at_ns;
 	int64_t look_at_ns;
-	bool told_to_end;	/* somebody sent INT, TERM, ... */
+	bool told_to_end;	/* it got INT, TERM, ... */
 	int64_t linger_until_ns;	/* 0: the command runs */
-	bool cont;		/* pass a SIGCONT on */
+	bool cont;		/* a SIGCONT is to be passed on */
 };
 
 static int64_t
@@ -108,7 +109,7 @@ reap_children(struct guard *g)
 	g->no_children = pid < 0 && errno == ECHILD;
 }
 
-/* To every descendant, or those in our group; the command at least. */
+/* Signals every descendant, or those in our group; at least the command. */
 static void
 signal_command(struct guard *g, int sig, bool all)
 {
@@ -129,7 +130,7 @@ end_command(struct guard *g, const char *why)
 	message("ending the command: %s", why);
 }
 
-/* detail: why, in the library's words; NULL: nobody has looked. */
+/* Handles a loss. detail: the library's reason; NULL: not known. */
 static void
 handle_loss(struct guard *g, const char *detail)
 {
@@ -150,7 +151,8 @@ handle_loss(struct guard *g, const char *detail)
 		return;
 	if (g->r->warn_only) {
 		message("%s; the command goes on without it", why);
-		(void)run_keys_release(g->r);	/* the others, if any: I4 */
+		(void)run_keys_release(g->r);	/* the other keys: invariant
+						 * I4 */
 	} else {
 		end_command(g, why);
 	}
@@ -190,7 +192,9 @@ handle_request(struct guard *g)
 	}
 }
 
-/* Between renewals: an operator may have broken the lease, or asks for it. */
+/*
+ * Between renewals, checks whether an operator broke the lease or asks for it.
+ */
 static void
 check_lease(struct guard *g)
 {
@@ -201,7 +205,7 @@ check_lease(struct guard *g)
 	g->look_at_ns = now_ns(g) + LOOK_NS;
 }
 
-/* What was told meanwhile. */
+/* Handles the events that arrived. */
 static void
 handle_events(struct guard *g)
 {
@@ -213,7 +217,7 @@ handle_events(struct guard *g)
 		handle_request(g);
 }
 
-/* A lease that is renewed and ends nevertheless is cut short by the cluster. */
+/* A lease that is renewed and ends nevertheless is limited by the cluster. */
 static const char *
 why_not_renewed(const struct guard *g)
 {
@@ -222,7 +226,7 @@ why_not_renewed(const struct guard *g)
 	    "this host has the key";
 }
 
-/* Renewals that are due, and the end where they did not come in time. */
+/* Renews when due, and ends the command if renewals failed for too long. */
 static void
 keep_lease(struct guard *g)
 {
@@ -238,7 +242,7 @@ keep_lease(struct guard *g)
 		signal_command(g, SIGKILL, true);
 }
 
-/* The stop that SIGTSTP means, with the orphan rules that the kernel has. */
+/* Stops this process as SIGTSTP does, under the kernel's rules for orphans. */
 static void
 stop_ourselves(struct guard *g)
 {
@@ -249,7 +253,7 @@ stop_ourselves(struct guard *g)
 	(void)sigemptyset(&stop);
 	(void)sigaddset(&stop, SIGTSTP);
 	(void)raise(SIGTSTP);
-	(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);	/* here */
+	(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);	/* it stops here */
 	(void)sigprocmask(SIG_BLOCK, &stop, NULL);
 }
 
@@ -273,7 +277,7 @@ pass_signal_on(struct guard *g, int sig, bool by_kernel)
 	}
 }
 
-/* Is there a reason to stay? */
+/* True if the loop must go on. */
 static bool
 has_reason_to_stay(struct guard *g)
 {
@@ -367,7 +371,7 @@ command_status(int status)
 	return WEXITSTATUS(status);
 }
 
-/* With --robust a command that succeeds has repaired what it guards. */
+/* With --robust, a command that succeeds has repaired what the key guards. */
 static void
 mark_consistent(struct guard *g)
 {
@@ -383,7 +387,7 @@ mark_consistent(struct guard *g)
 	}
 }
 
-/* Give the lease back, and find out whether it covered the command. */
+/* Releases the lease, and finds out whether it covered the command. */
 static int
 finish_run(struct guard *g)
 {

@@ -6,10 +6,8 @@
 #include <sys/types.h>
 #include "run.h"
 
-/*
- * Renews the lease while the command runs, and releases it.  Closes loss_fd
- * when the lease is lost.  Returns the exit status.
- */
+/* Renews the lease while the command runs, then releases it.  Closes loss_fd
+ * when the lease is lost.  Returns the exit status. */
 int run_guard(struct run *r, int sigfd, pid_t command, int loss_fd);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keys of a `run`: one, or several with commas between them, which are had
- * and lost together.
+ * The keys of a `run`: one, or several with commas between them, which are
+ * acquired and lost together.
  *
- * What the library has for many keys is used where there are several (all or
- * none, in one order, those that are had renewed while the rest is waited for);
- * one key goes the shorter way.  Their leases are renewed, looked at and given
- * back together: r->lost says which one is gone, r->expires_ns which deadline
- * is the first.
+ * For several keys the library's calls for many keys are used: all or none, in
+ * one order, with the acquired ones renewed while the rest is waited for.  One
+ * key uses the simpler calls.  The leases are renewed, verified and released
+ * together.  r->lost is the index of a lost one, r->expires_ns the earliest
+ * deadline.
  *
- * How a key with a comma in it is named: key_list.c.
+ * key_list.c describes how a key with a comma is written.
  *
  * With --permits the one key is the name of a semaphore, and the lease is on
  * one of its permits.
@@ -65,11 +65,11 @@ run_keys_split(struct run *r)
 		return usage_error("'%s': a backslash in keys is written \\\\, "
 		    "a comma \\,", r->key);
 	}
-	/* it is kept: the items point into it */
+	/* not freed: the items point into it */
 	while ((key = key_list_next(&rest)) != NULL)
 		if (add_key(r, key) != 0)
 			return EX_BAD_USAGE;
-	if (r->n == 1)		/* as it is, for questions and for the job */
+	if (r->n == 1)		/* unescaped, for queries and for the command */
 		r->key = r->items[0].key;
 	return 0;
 }
@@ -157,7 +157,7 @@ run_keys_release(struct run *r)
 	return lh_release_many(r->lh, r->leases, r->n);
 }
 
-/* Text with a comma before it, unless it is the first: allocated, or NULL. */
+/* Appends text, with a comma unless it is the first: allocated, or NULL. */
 static char *
 append_to_list(char *so_far, const char *text)
 {

@@ -9,17 +9,17 @@
  * message. */
 int run_keys_split(struct run *r);
 
-/* The library's calls, on all of them: 0, or the first error.  After -ESTALE
- * of extend and verify r->lost is set. */
+/* The library's calls, applied to all keys.  Each returns 0 or the first error.
+ * After -ESTALE, extend and verify set r->lost. */
 int run_keys_acquire(struct run *r, const struct lh_acquire_opts *opts);
 int run_keys_extend(struct run *r);
 int run_keys_verify(struct run *r);
 int run_keys_release(struct run *r);
 
-/* True if a process has asked for one of them since the last call. */
+/* True if a process has asked for one of the keys since the last call. */
 bool run_keys_asked(struct run *r);
 
-/* Returns that of each lease, with commas between them: allocated, or NULL. */
+/* Returns that part of each lease, with commas between: allocated, or NULL. */
 enum run_keys_text { RUN_KEYS_TOKENS, RUN_KEYS_IDS };
 char *run_keys_list(const struct run *r, enum run_keys_text what);
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the grant to the command: what must be ready before it starts, and the
- * last moment at which it need not start.
+ * From the grant to the command: prepares everything, then decides for the last
+ * time whether to start it.
  *
- * The order matters.  First every signal that concerns a holder goes to the
- * descriptor, so that none is lost from here on.  Then whatever can fail is
- * done: pipes, descriptors, the environment.  Then the lease is verified, by
- * the precise clock: a command never starts under a lease that has already
- * gone.
- * Then the signals that came since are looked at: the command has not seen
- * them, whoever sent them, so one that asks to end means "do not start".
+ * The order matters.  First the descriptor takes over every signal that a
+ * holder handles, so that none is lost.  Then everything that can fail is done:
+ * pipes, descriptors, the environment.  Then the lease is verified by the
+ * precise clock, because a command must never start under a lease that has
+ * ended.  Last, the signals that arrived since are read.  The command has not
+ * seen them, so one that asks to end means "do not start".
  *
- * Whatever goes wrong here gives the lease back at once, and nothing has run.
+ * If anything fails here, the lease is released at once and nothing has run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +28,8 @@
 #include "run_launch.h"
 
 struct launch {
-	int keep_fds[2];	/* what the command gets: loss pipe, liveness */
+	int keep_fds[2];	/* inherited by the command: loss pipe,
+				 * liveness */
 	int n_keep;
 	int loss_fd;		/* the pipe's writing end */
 };
@@ -56,7 +56,7 @@ prepare_launch(struct run *r, struct launch *l)
 	return run_keys_verify(r);
 }
 
-/* The signal that says "do not start", or 0. */
+/* Returns a signal that means "do not start", or 0. */
 static int
 pending_end_signal(int sigfd)
 {

@@ -2,18 +2,18 @@
 /*
  * The options of `leasehold run`.
  *
- * Whoever knows flock(1) finds its options: -x -s -n -w -E -c -F -v, their long
- * names, and -c after the key as well.  Where we differ:
+ * The options of flock(1) work: -x -s -n -w -E -c -F -v, their long names, and
+ * -c after the key.  These differ:
  *
- *	-w	has units, and a limit of one hour if it is not given
- *	-F	wants --ttl: nothing can renew the lease once the command has
- *		taken our place, so its length must have been thought about
- *	-s	waits behind a writer that waits already, so that readers who
- *		come and go do not keep it out for ever
- *	-u	is not there: a lease ends with its command
+ *	-w	has units, and defaults to one hour
+ *	-F	needs --ttl: the command replaces us and nothing can renew the
+ *		lease, so its length must be chosen
+ *	-s	waits behind a queued writer, so that readers that come and go
+ *		do not keep it out for ever
+ *	-u	does not exist: a lease ends with its command
  *
- * A comma in KEY is always that of a list (run_keys.c): -s and -x mean all of
- * it.
+ * A comma in KEY always divides a list (run_keys.c); -s and -x apply to all its
+ * keys.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -41,13 +41,13 @@ static const char help[] =
 "usage: leasehold run [OPTION...] KEY[,KEY...] [--] COMMAND [ARGUMENT...]\n"
 "       leasehold run [OPTION...] KEY[,KEY...] -c 'SHELL COMMAND'\n"
 "\n"
-"Runs COMMAND while holding KEY, or all of these; its exit status is\n"
+"Runs COMMAND while holding KEY, or all the keys; its exit status is\n"
 "COMMAND's.\n"
 "\n"
-"  -s, --shared         share KEY with others that ask for -s\n"
-"  -x, -e, --exclusive  alone (the default); of -s and -x the last one counts\n"
+"  -s, --shared         share KEY with other runs that use -s\n"
+"  -x, -e, --exclusive  hold KEY alone (default); the last of -s, -x counts\n"
 "  -n, --nonblock       do not wait, whatever -w says\n"
-"  -w, --wait TIME      wait so long at most: 10s, 1.5s, 200ms, 2m, 1h;\n"
+"  -w, --wait TIME      wait at most that long: 10s, 1.5s, 200ms, 2m, 1h;\n"
 "                       0: do not wait; forever; default 1h\n"
 "  -E, --conflict-exit-code N\n"
 "                       exit status when busy or timed out; default 75\n"
@@ -55,24 +55,24 @@ static const char help[] =
 "                       renewed while COMMAND runs\n"
 "      --priority N     higher goes first; default 0\n"
 "      --scope SCOPE    ephemeral (default), local, quorum\n"
-"      --policy POLICY  when KEY is free without us: lease (default), strict,\n"
+"      --policy POLICY  when others may get KEY: lease (default), strict,\n"
 "                       live\n"
 "      --robust         if we do not release KEY, warn later holders, until\n"
 "                       a run with --robust exits 0\n"
 "      --on-loss WHAT   kill (default) or warn, when the lease is lost\n"
-"      --on-ask WHAT    say (default) or term, when somebody asks for KEY\n"
+"      --on-ask WHAT    say (default) or term, when a process asks for KEY\n"
 "      --lost-exit-code N\n"
-"                       exit status then; default 76\n"
-"      --info TEXT      what for, up to 95 bytes: shown by list and status\n"
+"                       exit status when the lease is lost; default 76\n"
+"      --info TEXT      the purpose, up to 95 bytes, shown by list and status\n"
 "      --permits N      KEY is a semaphore: hold one of its N permits\n"
-"      --value TEXT     KEY's value from then on, up to 256 bytes\n"
+"      --value TEXT     set KEY's value, up to 256 bytes\n"
 "  -c, --command TEXT   run TEXT with $SHELL -c\n"
 "  -F, --no-fork        become COMMAND; KEY is held until it ends, but no\n"
 "                       longer than --ttl, which must be given\n"
 "  -q, --quiet          print nothing when KEY is busy or not free in time\n"
-"  -v, --verbose        say what happens\n"
-"      --table NAME     that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system         the machine's table of that name, not your own\n"
+"  -v, --verbose        print what happens\n"
+"      --table NAME     use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system         use the machine's table of that name, not your own\n"
 "      --help           print this\n"
 "\n"
 "Exit status: COMMAND's; 128+N if signal N ended it; 126, 127 it cannot be\n"
@@ -113,7 +113,7 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* What the options said, beyond what ends up in struct run. */
+/* The option values that struct run does not have. */
 struct run_args {
 	bool try, ttl, help;
 	const char *shell_text;
@@ -285,7 +285,7 @@ take_option(struct run *r, struct run_args *a, int c, char **argv)
 	}
 }
 
-/* What is run, once the options are over: argv from the key on. */
+/* Reads the arguments after the options: the key, then the command. */
 static int
 take_command(struct run *r, struct run_args *a, int argc, char **argv)
 {
@@ -340,7 +340,7 @@ parse_arguments(struct run *r, struct run_args *a, int argc, char **argv)
 	}
 	open_table_inherit(&r->table);
 	if (a->try)
-		r->wait_ms = 0;		/* as flock: -n with -w does not wait */
+		r->wait_ms = 0;		/* as in flock: -n overrides -w */
 	if (r->no_fork && !a->ttl)
 		return usage_error("-F needs --ttl: nothing renews the lease "
 		    "once the command runs, so it must be as long as that");

@@ -5,8 +5,8 @@
 
 #include "run.h"
 
-/* Reads them.  False if that was all, or if they are wrong: *status is the exit
- * status then. */
+/* Reads the options.  Returns false if everything is done or they are wrong;
+ * *status is then the exit status. */
 bool run_options_parse(struct run *r, int argc, char **argv, int *status);
 
 #endif

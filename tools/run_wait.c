@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way to a lease: try, then wait where a signal can end it.
+ * Acquires the lease: tries, then waits so that a signal can end the wait.
  *
- * The library's waits are not ended by signals, and must not be cut in pieces:
- * each piece would go to the back of the queue.  So one thread waits inside
- * lh_acquire() and this one sleeps in poll(2), on "the wait is over" and on
- * signals; INT, TERM, HUP and QUIT become lh_cancel().  A cancelled waiter
- * takes itself out of the queue, so it leaves no trace that others would have
- * to bury.  Other signals keep their usual effect: TSTP stops us, and a stopped
- * waiter is passed over until it runs again.
+ * The library's waits do not end on signals, and must not be cut into pieces,
+ * because each piece would start at the back of the queue.  So one thread waits
+ * inside lh_acquire() and this one sleeps in poll(2), on "the wait is over" and
+ * on signals.  INT, TERM, HUP and QUIT become lh_cancel(). A cancelled waiter
+ * leaves the queue itself, so others have nothing to reclaim.  Other signals
+ * keep their usual effect: TSTP stops us, and a stopped waiter is passed over
+ * until it runs again.
  *
- * Who meets no resistance pays for none of this: the first try is made here,
- * without a thread.  It obeys the queue like any newcomer.
+ * The first try is made without a thread, so that a free key costs none of
+ * this.  It obeys the queue like any new request.
  *
- * A grant that arrives together with the signal is given back: whoever was told
- * "interrupted" holds nothing.
+ * A grant that arrives together with the signal is released: after
+ * "interrupted" nothing is held.
  *
- * A reader inside a reader (nesting.c) does not queue.  It tries, and if a
- * writer bars it, tries with the highest priority, which goes past writers; it
- * is refused if that does not help, since what it would wait for is a writer
- * that waits for its ancestor.
+ * A reader inside a reader (nesting.c) does not queue.  It tries; if a queued
+ * writer blocks it, it tries with the highest priority, which passes writers.
+ * If that fails it is refused, because it would wait for a writer that waits
+ * for its ancestor.
  */
 #include <errno.h>
 #include <poll.h>
@@ -44,7 +44,7 @@
 #include "run_wait.h"
 #include "show.h"
 
-#define REPORT_FIRST_MS	50	/* not about short waits, nor too early */
+#define REPORT_FIRST_MS	50	/* later than short waits need */
 #define REPORT_EVERY_MS	1000
 
 struct waiter {
@@ -56,12 +56,12 @@ struct waiter {
 	char detail[700];	/* the library keeps it per thread */
 };
 
-/* What -v says meanwhile. */
+/* The state of -v's reports during the wait. */
 struct wait_report {
 	struct run *r;
-	const char *key;	/* the one that is looked at */
+	const char *key;	/* the key that is reported on */
 	int64_t began_ns;
-	uint64_t told_id[2];	/* whose blocking has been told */
+	uint64_t told_id[2];	/* the blocker reported last */
 	bool told;
 };
 
@@ -78,8 +78,7 @@ report_position(const struct lh_key_info *info, void *arg)
 		if (info->waiters[i].id[0] == lh_session_id(v->r->lh))
 			rank = info->waiters[i].rank;
 	if (rank == 0 && (v->r->n > 1 || info->cluster == LH_CLUSTER_LOCAL))
-		return 0;	/* not in line: yet, or any more, or in another
-				 * one's */
+		return 0;	/* not in a queue, or in another key's */
 	(void)text_name(name, v->key);
 	(void)blocker_text(ahead, v->r->lh, info, v->r->mode, rank);
 	if (message_has_terminal()) {
@@ -131,7 +130,7 @@ wait_in_library(void *arg)
 	return NULL;
 }
 
-/* Until the wait is over: 0, or the signal that ended it. */
+/* Sleeps until the wait is over. Returns 0, or the signal that ended it. */
 static int
 wait_until_done(struct waiter *w, int sigfd, struct wait_report *v)
 {
@@ -222,7 +221,7 @@ report_refusal(struct run *r, const struct waiter *w)
 	return code == EX_BUSY ? r->busy_code : code;
 }
 
-/* Warns of each key that a robust holder has left without a release. */
+/* Warns about each key that a robust holder left without a release. */
 static void
 report_inconsistent(const struct run *r)
 {
@@ -258,8 +257,8 @@ report_grant(struct run *r, int64_t waited_ns)
 	free(tokens);
 }
 
-/* True: only a writer that waits for our ancestor is in the way.  (Of several
- * keys it may be another one that is busy: nesting.c.) */
+/* True if only a writer that waits for our ancestor blocks us.  (Of several
+ * keys another one may be busy: nesting.c.) */
 static bool
 is_waiting_for_itself(struct run *r, struct waiter *w)
 {

@@ -6,8 +6,8 @@
 #include "run.h"
 
 /*
- * Acquires the leases.  True if r->leases are ours.  Else a message has said
- * why, and *status is the exit status, which can be 0 (-E 0).  sigfd is from
+ * Acquires the leases.  Returns true if r->leases are held.  Otherwise prints
+ * why, and *status is the exit status, which can be 0 (-E 0). sigfd is from
  * run_child_take_signals().
  */
 bool run_wait_acquire(struct run *r, int sigfd, int *status);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A key as JSON: the one shape that `list` (an array of them) and `status`
- * (one) print.
+ * Prints a key as JSON, in the form that `list` (an array) and `status` use.
  *
  *	{ "table": "default", "key": "nightly", "state": "held",
  *	  "mode": "exclusive", "token": "42",
@@ -13,21 +12,21 @@
  *	  "waiters": [ { ..., "rank": 1, "priority": 0, "since_ms": "..." } ] }
  *
  * The holder of a lease in a named session is the session: "session" and
- * "application" are its name, "in_session" is true, and "maker_pid" stands in
- * place of "pid" and "tid".
+ * "application" are its name, "in_session" is true, and "maker_pid" replaces
+ * "pid" and "tid".
  *
- * A shared key has as many holders as there are readers, each with a token of
- * its own; the key's is that of the latest grant.
+ * A shared key has one holder for each reader, each with a token of its own.
+ * The key's token is that of the latest grant.
  *
- * What is 64 bits wide is a decimal string, since many readers of JSON keep
+ * Numbers of 64 bits are decimal strings, because many JSON parsers keep
  * numbers in a double and would round a token.  Times are milliseconds since
  * 1970.  A lease without a deadline (policy strict) has no expires_ms.  A free
- * key has no mode; an unknown one ("state": "unknown") neither
- * token, holders nor waiters.
+ * key has no mode; an unknown one ("state": "unknown") has no token, holders
+ * or waiters.
  *
- * JSON text is UTF-8 and keys are bytes: of a key (or application) that is not
- * UTF-8, "key" holds the form with \xNN that people see, and "key_hex" the
- * bytes.  No key_hex: "key" is the key itself.
+ * JSON text is UTF-8, but keys are bytes.  If a key (or application) is not
+ * UTF-8, "key" has the printable form with \xNN, and "key_hex" has the bytes.
+ * Without key_hex, "key" is the key itself.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -73,7 +72,7 @@ show_run(uint32_t run)
 	return run < sizeof(words) / sizeof(words[0]) ? words[run] : "?";
 }
 
-/* The same for programs. */
+/* The same as one word, for JSON. */
 static const char *
 run_state_word(uint32_t run)
 {
@@ -101,7 +100,7 @@ show_clock(uint32_t clock)
 	return clock < sizeof(names) / sizeof(names[0]) ? names[clock] : "?";
 }
 
-/* Over what they rise. */
+/* Names the scope within which a table's tokens rise. */
 uint64_t
 show_token(const struct lh_key_info *info)
 {
@@ -203,7 +202,7 @@ show_info(char buf[INFO_MAX_TEXT], const char *before,
 	return buf;
 }
 
-/* Every setter below takes the new reference, also when it fails. */
+/* Every setter below takes over the new reference, also if it fails. */
 
 int
 show_set_u64(json_t *to, const char *name, uint64_t n)
@@ -219,12 +218,13 @@ show_append_text(json_t *to, const char *text)
 {
 	json_t *value = json_string(text);
 
-	if (value == NULL)	/* what the locale calls printable */
+	if (value == NULL)	/* characters that are printable in the
+				 * locale */
 		value = json_string("(not UTF-8)");
 	return json_array_append_new(to, value);
 }
 
-/* A point on a clock that was 0 at zero_ms. */
+/* Adds a point on a clock that was 0 at zero_ms. */
 static int
 set_time_ms(int64_t zero_ms, json_t *to, const char *name, int64_t clock_ns)
 {
@@ -250,14 +250,14 @@ show_set_bytes(json_t *to, const char *name, const char *bytes)
 	(void)snprintf(hex_name, sizeof(hex_name), "%s_hex", name);
 	if (json_object_set_new(to, hex_name, json_string(hex)) != 0)
 		return -1;
-	/* What the locale calls printable need not be UTF-8. */
+	/* Text that is printable in the locale need not be UTF-8. */
 	value = json_string(text_name(text, bytes));
 	if (value == NULL)
 		value = json_string(hex);
 	return json_object_set_new(to, name, value);
 }
 
-/* What only some have. */
+/* Adds the members that only some holders and waiters have. */
 static int
 set_optional_members(json_t *o, int64_t zero_ms, const struct lh_party *p)
 {
@@ -304,7 +304,8 @@ show_party_json(int64_t zero_ms, const struct lh_party *p)
 	    "uid", (json_int_t)p->uid, "mode", show_mode(p->mode));
 	if (o == NULL)
 		return NULL;
-	/* a session's maker does not hold the lease, and may be dead */
+	/* the process that opened a session does not hold its leases and may be
+	 * dead */
 	if ((p->flags & LH_PARTY_SESSION) != 0) {
 		bad = show_set_bytes(o, "session", p->application);
 		bad |= json_object_set_new(o, "maker_pid",
@@ -321,7 +322,8 @@ show_party_json(int64_t zero_ms, const struct lh_party *p)
 		    json_string(text_lease_id(id, p->request)));
 	bad |= set_time_ms(zero_ms, o, "since_ms", p->since_ns);
 	if (p->rank == 0) {
-		if (p->token != 0)	/* just granted, not yet told */
+		if (p->token != 0)	/* just granted, not yet noticed by
+					 * the waiter */
 			bad |= show_set_u64(o, "token", p->token);
 		bad |= json_object_set_new(o, "policy",
 		    json_string(show_policy(p->policy)));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters in words and in JSON.  In words only what a person looks for first;
- * JSON has them all, as strings of digits, under the names that they have in
- * struct lh_counters.
+ * Prints counters in words and as JSON. The words are a selection for people;
+ * JSON has all counters, as strings of digits, under their names in struct
+ * lh_counters.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -14,7 +14,7 @@
 #include "show.h"
 #include "show_counters.h"
 
-/* As text_span(), of microseconds; "3.2 ms" and the like. */
+/* Formats microseconds like text_span(): "3.2 ms" and the like. */
 static const char *
 us_text(char buf[SPAN_MAX], uint64_t us)
 {
@@ -29,8 +29,8 @@ us_text(char buf[SPAN_MAX], uint64_t us)
 	return buf;
 }
 
-/* Returns a time that so many hundredths of them were shorter than; 0: some
- * were longer than all that are counted. */
+/* Returns a time that this many hundredths of the spans were shorter than; 0 if
+ * some were longer than the largest bucket. */
 static uint64_t
 percentile_us(const uint64_t class[LH_HISTOGRAM], uint64_t all,
     unsigned percent, bool hold)

@@ -8,13 +8,13 @@
 #include <jansson.h>
 #include <leasehold.h>
 
-/* A paragraph of lines "label     words". */
+/* Prints a paragraph of lines "label     words". */
 void show_counters_text(const struct lh_stats *s);
 
-/* One line about a session, which ends with a line feed. */
+/* Prints one line about a session, with a line feed. */
 void show_counters_session(struct lh *lh, const struct lh_session_stats *s);
 
-/* Objects, or NULL. */
+/* Each returns an object, or NULL. */
 json_t *show_counters_json(const struct lh_counters *c, bool hold_times);
 json_t *show_counters_session_json(struct lh *lh,
     const struct lh_session_stats *s);

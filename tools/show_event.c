@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An event of the flight recorder in words and in JSON.  In words a line: when,
- * who, which key, what; a key that is not in the table any more is its hash.
+ * Prints an event of the flight recorder in words and as JSON. In words it is
+ * one line: the time, the process, the key, the event.  A key that is no longer
+ * in the table is shown by its hash.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -43,8 +44,8 @@ show_event_moment(char buf[MOMENT_MAX], int64_t epoch_ms)
 	return buf;
 }
 
-/* (No default here and in describe_event(): the compiler names a kind that has
- * no words.) */
+/* (No default here and in describe_event(), so that the compiler reports a kind
+ * without words.) */
 static const char *
 kind_name(const struct lh_log_entry *e)
 {
@@ -118,7 +119,7 @@ show_event_other(char buf[PARTY_MAX], const struct lh_log_entry *e)
 	return buf;
 }
 
-/* Whose lease it was. */
+/* Names the owner of the lease in the event. */
 static const char *
 other_lease(char buf[OTHER_MAX], const struct lh_log_entry *e)
 {
@@ -131,7 +132,7 @@ other_lease(char buf[OTHER_MAX], const struct lh_log_entry *e)
 	return buf;
 }
 
-/* What was done, to go behind who did it and to which key. */
+/* Describes the event, to be printed after the process and the key. */
 static void
 describe_event(char *buf, size_t room, const struct lh_log_entry *e)
 {
@@ -175,7 +176,7 @@ describe_event(char *buf, size_t room, const struct lh_log_entry *e)
 		    show_mode(e->mode));
 		return;
 	case LH_LOG_TOLD_LOST:
-		(void)snprintf(buf, room, "was told that it has lost it%s",
+		(void)snprintf(buf, room, "learnt that it has lost it%s",
 		    lost[e->ending & 3]);
 		return;
 	case LH_LOG_EXPIRED:

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who is at which key, and what is different from before.
+ * Compares the holders and waiters of keys at two moments.
  *
- * A key_parties is a copy of what lh_list() tells, in an order that does not
- * depend on it, so that two of them can be compared in one pass.  A lease is
- * the same as before if its id is; a wait likewise.  A wait that has become a
- * lease has another id: session and thread are the same then.  So has a lease
- * in another mode: session, thread and beginning are.
+ * A key_parties is a copy of what lh_list() returned, in a fixed order, so that
+ * two of them can be compared in one pass.  A lease or a wait is the same as
+ * before if its id is.  A wait that became a lease has another id but the same
+ * session and thread.  A lease that was converted has the same session, thread
+ * and beginning.
  *
- * What came and went between two looks is in neither.
+ * Anything that began and ended between the two is in neither.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -82,7 +82,7 @@ snapshot_diff_read(struct key_parties *s, struct lh *lh, const char *key,
 	e = key != NULL ? lh_status(lh, key, NULL, add_key, s) :
 	    lh_list(lh, prefix, add_key, s);
 	if (e == -ENOENT)
-		e = 0;		/* nobody is there */
+		e = 0;		/* no holder or waiter */
 	if (e == 0 && s->n > 0)
 		qsort(s->parties, s->n, sizeof(s->parties[0]), compare_parties);
 	return e;
@@ -95,7 +95,7 @@ snapshot_diff_free(struct key_parties *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* The parties at one key, in both looks. */
+/* Compares the parties of one key. */
 struct pair {
 	const struct key_party *was, *now;
 	size_t n_was, n_now;
@@ -117,7 +117,7 @@ find_party(const struct key_party *in, size_t n, const struct key_party *a)
 	return p != NULL && is_same(p, a) ? p : NULL;
 }
 
-/* Is `now`, which is new, what `was`, which is gone, has become? */
+/* True if `now`, which is new, is what became of `was`, which is gone. */
 static bool
 has_become(const struct key_party *was, const struct key_party *now)
 {
@@ -128,7 +128,7 @@ has_become(const struct key_party *was, const struct key_party *now)
 	    was->p.since_ns == now->p.since_ns);
 }
 
-/* What was a party that is new: of its holders, or of its waiters. */
+/* Finds the old party, among holders or waiters, that a new one was before. */
 static const struct key_party *
 find_origin(const struct pair *p, const struct key_party *now, bool held)
 {
@@ -195,7 +195,7 @@ report_present(const struct pair *p, party_change_fn fn, void *arg)
 	return e;
 }
 
-/* How many parties, from the first on, are at that key? */
+/* Counts the parties, from the first on, that belong to that key. */
 static size_t
 count_at_key(const struct key_parties *s, size_t from, const char *key)
 {

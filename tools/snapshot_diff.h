@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is at which key, and what is different from before.  See
+/* Compares the holders and waiters of keys at two moments.  See
  * snapshot_diff.c. */
 #ifndef TOOLS_SNAPSHOT_DIFF_H
 #define TOOLS_SNAPSHOT_DIFF_H
@@ -8,38 +8,38 @@
 #include <leasehold.h>
 #include "daemon/text.h"
 
-/* One who holds a key or waits for it. */
+/* A holder or a waiter of a key. */
 struct key_party {
 	char key[KEY_MAX + 1];
-	struct lh_party p;	/* rank 0: holds it */
+	struct lh_party p;	/* rank 0: it is a holder */
 };
 
-/* All of them, by key; then the holders; then the waiters, by session. */
+/* All of them, sorted by key; then holders; then waiters, by session. */
 struct key_parties {
 	struct key_party *parties;
 	size_t n, room;
 };
 
 enum party_change {
-	CHANGE_ENDED,		/* holds it no more, for whatever reason */
-	CHANGE_LEFT,		/* waits no more, and has not got it */
-	CHANGE_ACQUIRED,	/* holds it now */
+	CHANGE_ENDED,		/* no longer holds it, for any reason */
+	CHANGE_LEFT,		/* no longer waits, without a grant */
+	CHANGE_ACQUIRED,	/* holds it */
 	CHANGE_CONVERTED,	/* holds it in the other mode */
-	CHANGE_RENEWED,		/* holds it for longer */
-	CHANGE_QUEUED,		/* waits now */
+	CHANGE_RENEWED,		/* its deadline is later */
+	CHANGE_QUEUED,		/* waits */
 };
 
-/* One of these happened to `now`; what it was before: `was`, or NULL.  Of who
- * is gone only `was` is there.  Not 0 ends the comparison. */
+/* Called for each change with the new state `now` and the old one `was`; either
+ * is NULL if it does not exist.  A result other than 0 ends the comparison. */
 typedef int (*party_change_fn)(enum party_change what,
     const struct key_party *was, const struct key_party *now, void *arg);
 
-/* Of one key, or (key NULL) of those that begin with prefix.  0; or -errno of
- * lh_list(): then s is of no use. */
+/* Reads the parties of one key, or, if key is NULL, of those that begin with
+ * prefix.  Returns 0, or -errno of lh_list(): s is then not usable. */
 int snapshot_diff_read(struct key_parties *s, struct lh *lh, const char *key,
     const char *prefix);
 
-/* Tell fn what is different, key by key.  0, or what fn returned. */
+/* Calls fn for each difference, key by key. Returns 0, or what fn returned. */
 int snapshot_diff_compare(const struct key_parties *before,
     const struct key_parties *now, party_change_fn fn, void *arg);
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold acquire`: leases for shell scripts, in a named session, since the
- * process that acquires them is over at once.
+ * `leasehold acquire`: leases for shell scripts.  They are in a named session,
+ * because the process that acquires them ends at once.
  *
  *	s=$(leasehold session open --ttl 60s)
  *	read -r id token session < <(leasehold acquire --session "$s" disk)
  *	...				leasehold renew "$s", every 30 s
  *	leasehold release disk "$id" "$token"
  *
- * Without a session `acquire` makes one for this lease; its name is printed,
- * too, and `release` ends it with its last lease.  Such a session's name begins
- * with "acquire-".  Several keys, with commas between them, are acquired all or
- * none, into one session.
+ * Without a session `acquire` opens one for this lease and prints its name,
+ * which begins with "acquire-". `release` ends it with its last lease.  Several
+ * keys, with commas between them, are acquired all or none, into one session.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -40,28 +39,28 @@ static const char acquire_help[] =
 "\n"
 "Acquires KEY into a named session, and prints the lease's id, its token, and\n"
 "the session's name, in one line.  The lease lasts until it is released, or\n"
-"the session ends: renew that (leasehold renew) sooner than its ttl is over.\n"
-"Of several keys all or none are acquired, and each has its line.  A comma in\n"
+"the session ends: renew that (leasehold renew) before its ttl is over.\n"
+"Several keys are acquired all or none, and each has its line.  A comma in\n"
 "a key is written \\, and a backslash \\\\.\n"
-"Exit status 0; 75: busy, or not in time; 76: the session has ended.\n"
+"Exit status 0; 75: busy, or timed out; 76: the session has ended.\n"
 "\n"
-"      --session S   that one, else $LEASEHOLD_SESSION; else a new one, which\n"
-"                    ends with this lease\n"
-"      --ttl DUR     of a new session (default 15s)\n"
-"  -s, --shared      together with other readers\n"
+"      --session S   the session; default $LEASEHOLD_SESSION, or a new one\n"
+"                    that ends with this lease\n"
+"      --ttl DUR     ttl of a new session (default 15s)\n"
+"  -s, --shared      share KEY with other readers\n"
 "  -n, --nonblock    do not wait\n"
-"  -w, --wait DUR    so long at most (default 1h), or \"forever\"\n"
-"      --priority N  who has more goes first\n"
-"      --info TEXT   what for, shown to others\n"
+"  -w, --wait DUR    wait at most that long (default 1h), or \"forever\"\n"
+"      --priority N  a higher one goes first\n"
+"      --info TEXT   the purpose, shown to others\n"
 "  -E, --conflict-exit-code N\n"
 "                    exit status when busy or timed out; default 75\n"
 "  -q, --quiet       print nothing when KEY is busy or not free in time\n"
-"  -v, --verbose     say who is waited for, and how long it took\n"
+"  -v, --verbose     print what blocks, and how long the wait took\n"
 "      --request ID  32 hex digits, new for each request; repeated in the\n"
 "                    session, it gets the same lease, or the same failure\n"
 "      --json        print JSON\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 enum { OPT_SESSION = 256, OPT_TTL, OPT_PRIORITY, OPT_INFO, OPT_REQUEST };
@@ -92,7 +91,7 @@ struct acquire_args {
 	bool verbose;
 	int busy_code;
 	struct lh *lh;
-	const char *keys;	/* as they were given */
+	const char *keys;	/* as given on the command line */
 	struct lh_item items[LH_MANY_MAX];
 	struct lh_lease leases[LH_MANY_MAX];
 	size_t n;
@@ -168,7 +167,9 @@ lease_json(const char *key, const struct lh_lease *l, const char *session)
 	return j;
 }
 
-/* One lease: a line, or an object; several: a line each, or an array. */
+/*
+ * Prints one lease as a line or an object, several as a line each or an array.
+ */
 static int
 print_leases(struct acquire_args *h, const char *session)
 {
@@ -194,7 +195,7 @@ print_leases(struct acquire_args *h, const char *session)
 	return show_json(all, EX_YES);
 }
 
-/* As messages name the keys. */
+/* Returns the keys as messages name them. */
 static const char *
 keys_name(const struct acquire_args *h, char name[NAME_MAX_TEXT])
 {
@@ -209,10 +210,8 @@ call_acquire(struct acquire_args *h)
 	    lh_acquire_many(h->lh, h->items, h->n, &h->opts, h->leases);
 }
 
-/*
- * With -v a try comes first, and who blocks it is printed before the wait.  Not
- * with a request id, because the outcome of the try would be that request's.
- */
+/* With -v, tries first and prints the blocker before the wait.  Not with a
+ * request id, because the try's outcome would be that of the request. */
 static int
 acquire_keys(struct acquire_args *h)
 {
@@ -256,14 +255,15 @@ acquire_into(struct acquire_args *h, struct lh_session *s)
 	h->more.session = s;
 	e = acquire_keys(h);
 	status = e == 0 ? print_leases(h, h->session) : fail_to_acquire(h, e);
-	/* nobody was told whose it is; by a request id it is asked for again */
+	/* the result was not reported; a request id asks for it again */
 	if (e == 0 && status != EX_YES &&
 	    (h->more.request[0] | h->more.request[1]) == 0)
 		(void)lh_release_many(h->lh, h->leases, h->n);
 	return e == -ESTALE ? EX_LOST : status;
 }
 
-/* The leases become the session's.  0; -errno: *i was not handed over. */
+/* Moves the leases into the session.  Returns 0, or -errno: lease *i was not
+ * moved. */
 static int
 hand_over(struct acquire_args *h, struct lh_session *s, size_t *i)
 {
@@ -277,8 +277,8 @@ hand_over(struct acquire_args *h, struct lh_session *s, size_t *i)
 	return e;
 }
 
-/* A session of its own is made when the keys are ours: it need not be renewed
- * through the wait. */
+/* A session of its own is opened after the grant, so that it need not be
+ * renewed during the wait. */
 static int
 acquire_leases(struct acquire_args *h)
 {
@@ -318,7 +318,7 @@ acquire_leases(struct acquire_args *h)
 	return status;
 }
 
-/* 0; EX_BAD_USAGE, EX_SYSTEM. */
+/* Returns 0, EX_BAD_USAGE or EX_SYSTEM. */
 static int
 split_keys(struct acquire_args *h)
 {
@@ -331,7 +331,7 @@ split_keys(struct acquire_args *h)
 		return usage_error("'%s': a backslash in keys is written \\\\, "
 		    "a comma \\,", h->keys);
 	}
-	/* it is kept: the items point into it */
+	/* not freed: the items point into it */
 	while ((key = key_list_next(&rest)) != NULL) {
 		if (parse_key(key) != 0)
 			return EX_BAD_USAGE;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold break`: end somebody else's lease; `leasehold ask`: ask for it.
+ * `leasehold break` ends another process's lease.  `leasehold ask` requests its
+ * release.
  *
- * For operators.  By `break` the holder is not asked.  Who holds the key is
- * told on standard output, so that what was ended is on record.
+ * Both are for operators.  `break` does not ask the holder.  It prints the
+ * holder on standard output, so that the lease that was ended is on record.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -25,43 +26,43 @@
 static const char help[] =
 "usage: leasehold break [OPTION...] KEY\n"
 "\n"
-"Ends the lease on KEY, all of them if it is shared, and tells whose it was.\n"
-"The holder is not asked, and may be at work: what KEY guards should look\n"
-"at fence tokens.  A command under 'leasehold run' is ended with it.\n"
+"Ends the lease on KEY, all of them if it is shared, and prints who held it.\n"
+"The holder is not asked and may still work: what KEY guards should check\n"
+"fencing tokens.  A command under 'leasehold run' is ended with its lease.\n"
 "Exit status 0: ended; 1: nobody held it.\n"
 "\n"
 "      --json        print the key as it was, as status does\n"
 "      --lease ID    only the lease with that id, as status shows it\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 static const char ask_help[] =
 "usage: leasehold ask [OPTION...] KEY\n"
 "\n"
-"Asks whoever holds KEY to release it, and tells who that is.  A program with\n"
-"a live handle hears it at once, and so does 'leasehold run' (its --on-ask).\n"
-"What they do about it is up to them.\n"
+"Asks the holder of KEY to release it, and prints who it is.  A program with\n"
+"a live handle gets an event at once; so does 'leasehold run' (see --on-ask).\n"
+"The holder decides what to do.\n"
 "Exit status 0: asked; 1: nobody holds it.\n"
 "\n"
 "      --json        print the key as it is, as status does\n"
 "      --lease ID    only the lease with that id, as status shows it\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 struct break_args {
 	struct lh *lh;
 	const char *key;
 	const char *table;
-	const uint64_t *id;	/* NULL: all; or that one: */
+	const uint64_t *id;	/* NULL: all leases; else the one */
 	uint64_t wanted[2];
-	uint64_t token;		/* of that one, as it was found */
+	uint64_t token;		/* its token when it was found */
 	bool json;
-	bool ask;		/* and nothing more */
+	bool ask;		/* only request the release */
 };
 
-/* Whoever is about to lose it. */
+/* Prints the holders that are about to lose the lease. */
 static int
 print_holders(const struct lh_key_info *info, void *arg)
 {
@@ -131,7 +132,7 @@ take_option(int c, char *value, void *arg)
 {
 	struct break_args *b = arg;
 
-	(void)c;			/* --lease is the only one */
+	(void)c;			/* --lease is the only option */
 	b->id = b->wanted;
 	return parse_lease_id("--lease", value, b->wanted);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold convert KEY ID TOKEN`: change the mode of a lease in a named
- * session, without ever being without the key.
+ * `leasehold convert KEY ID TOKEN`: changes the mode of a lease in a named
+ * session without releasing the key in between.
  *
- * The lease has another id and token then, which are printed as `acquire`
- * prints them: the old ones are worth nothing any more.
+ * The lease gets a new id and token, which are printed as `acquire` prints
+ * them.  The old ones are no longer valid.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -31,21 +31,21 @@ static const char help[] =
 "Changes the mode of the lease on KEY that has that id and token, as acquire\n"
 "printed them, and prints its new id and token.  It must be in a named\n"
 "session.\n"
-"Exit status 0; 75: others read it, and still do when the time is up, or one\n"
-"of them waits for the same; 76: the lease is lost.\n"
+"Exit status 0; 75: other readers did not leave in time, or one of them waits\n"
+"for the same conversion; 76: the lease is lost.\n"
 "\n"
-"  -s, --shared      from now on together with other readers\n"
-"  -x, --exclusive   from now on alone\n"
-"  -w, --wait TIME   with -x, wait so long for other readers to end (default:\n"
+"  -s, --shared      share KEY with other readers\n"
+"  -x, --exclusive   hold KEY exclusively\n"
+"  -w, --wait TIME   with -x, wait that long for readers to leave (default:\n"
 "                    not at all), or \"forever\"\n"
 "      --json        print JSON\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 struct convert {
 	struct table_opts table;
-	struct lh_acquire_opts opts;	/* of which the time to wait counts */
+	struct lh_acquire_opts opts;	/* of which the wait time is used */
 	bool chosen;
 	const char *key;
 	uint64_t id[2], token;

@@ -14,13 +14,13 @@
 static const char help[] =
 "usage: leasehold destroy [OPTION...] KEY\n"
 "\n"
-"Removes KEY from the table, if nobody holds or waits for it.\n"
-"Keys that nobody uses cost little, and go by themselves where room is\n"
-"needed; this is for those that a program has made to stay.\n"
-"Exit status 0: gone, or not there; 75: in use.\n"
+"Removes KEY from the table, if no process holds it or waits for it.\n"
+"Unused keys cost little, and are removed automatically when room is needed.\n"
+"This verb is for keys that a program has made permanent.\n"
+"Exit status 0: removed, or not there; 75: in use.\n"
 "\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 static int
@@ -32,7 +32,7 @@ destroy_key(const struct table_opts *table, const char *key)
 
 	e = open_table(&lh, table, LH_NO_CREATE, NULL);
 	if (e == -ENOENT)
-		return EX_YES;		/* nor is the key */
+		return EX_YES;		/* without a table there is no key */
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");

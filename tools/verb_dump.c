@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold dump [FILE]`: a picture of a table, or of a copy of one.
+ * `leasehold dump [FILE]`: prints the contents of a table, or of a copy of one.
  *
- * It attaches to nothing and changes nothing, so it works where every session
- * is taken, where one may only read, and on an image from another boot.  What
- * is damaged goes to standard error after the picture (JSON: "findings"), and
- * the exit status is 65 then.
+ * It does not attach and changes nothing.  So it works if all sessions are in
+ * use, if the table is only readable, and on an image from another boot.
+ * Damage is printed on standard error after the contents (JSON: "findings");
+ * the exit status is then 65.
  *
  *	table     /dev/shm/leasehold.0/default.table
  *	...
@@ -37,18 +37,19 @@
 static const char help[] =
 "usage: leasehold dump [OPTION...] [FILE]\n"
 "\n"
-"Prints what is in a table, or in FILE, a copy of a table's object.\n"
-"Changes nothing.  Exit status 0: sound, as far as can be seen; 65: damaged,\n"
-"or not a table; 1: there is none.\n"
+"Prints the contents of a table, or of FILE, a copy of a table's object.\n"
+"Changes nothing.  Exit status 0: no damage found; 65: damaged,\n"
+"or not a table; 1: no such table.\n"
 "\n"
 "      --json        print JSON\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 struct dump {
 	bool json;
-	int64_t zero_ms;	/* since 1970: 0 of the table's clock */
+	int64_t zero_ms;	/* zero of the table's clock, in ms since
+				 * 1970 */
 	char path[512];
 	json_t *table, *sessions, *keys, *findings;
 	bool no_memory;
@@ -75,7 +76,8 @@ clock_text(const struct dump *d, char buf[WHEN_MAX], int64_t clock_ns)
 	    (uint64_t)(clock_ns / 1000000)));
 }
 
-/* Adds to an array, or to nothing after a failure; takes the reference. */
+/* Appends to an array, unless an earlier step failed.  Takes over the
+ * reference. */
 static int
 append_json(struct dump *d, json_t *to, json_t *value, int bad)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold explain KEY`: who is in the way, what they do, and what you could
- * do about it.
+ * `leasehold explain KEY`: prints which processes block the key, what they do,
+ * and what the user could do about it.
  *
- * The library tells what a holder's thread waits for; this goes on from there,
- * key by key, to whom all wait for in the end, or until it comes back to a key
- * where it has been: then they wait for each other.  Each key is told as it was
- * when it was looked at, one after the other.
+ * The library reports the key that a holder's thread waits for.  This verb
+ * follows these waits from key to key, until a holder waits for nothing or a
+ * key is reached again; then the holders wait for each other.  The keys are
+ * read one after the other, so each one's state is of a slightly different
+ * time.
  *
- * The advice is what the facts allow: to wait, to wake who is stopped, to end
- * the lease.  It is never more than a line of shell to copy.
+ * The advice follows from the facts: wait, resume a stopped process, or end the
+ * lease.  It is never longer than a line of shell that can be copied.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -31,29 +32,30 @@
 #include "verbs.h"
 
 #define HOPS_MAX 8
-#define READERS_MAX 10		/* told of one by one, in words */
+#define READERS_MAX 10		/* described one by one, in words */
 #define WAITERS_MAX 10
 
 static const char help[] =
 "usage: leasehold explain [OPTION...] KEY\n"
 "\n"
-"Tells who holds KEY and what they do, what they wait for in turn, who waits\n"
+"Prints who holds KEY, what they do, what they wait for in turn, who waits\n"
 "for KEY, and what you could do.\n"
 "Exit status 0: it is held or waited for; 1: it is free.\n"
 "\n"
-"      --json        print JSON: every key on the way in an array\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --json        print JSON: an array of the keys visited\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 struct explain {
 	struct lh *lh;
 	char keys[HOPS_MAX][KEY_MAX + 1];
-	uint32_t n;		/* of them; the last is being looked at */
-	json_t *list;		/* NULL: in words */
+	uint32_t n;		/* number of keys; the last is being read */
+	json_t *list;		/* NULL: print words */
 	bool no_memory;
-	bool busy;		/* the first is held, or waited for */
-	char next[KEY_MAX + 1];	/* what a holder of it waits for; or "" */
+	bool busy;		/* the first key is held, or waited for */
+	char next[KEY_MAX + 1];	/* the key that a holder of it waits for; or
+				 * "" */
 };
 
 static void
@@ -76,10 +78,10 @@ print_advice(const char *key, const struct lh_party *p)
 	(void)text_clean(name, sizeof(name), quoted, n, false);
 	printf("\nWhat you could do:\n");
 	if (p->run == LH_RUN_STOPPED)
-		printf("  let it go on:          kill -CONT %" PRIu32 "\n",
+		printf("  resume it:             kill -CONT %" PRIu32 "\n",
 		    p->pid);
 	if (p->run == LH_RUN_FROZEN)
-		printf("  let it go on:          thaw its control group, see "
+		printf("  resume it:             thaw its control group, see "
 		    "/proc/%" PRIu32 "/cgroup\n", p->pid);
 	if (p->run == LH_RUN_INHERITED)
 		printf("  end what keeps it:     the processes that %" PRIu32
@@ -104,8 +106,8 @@ find_session_end(const struct lh_session_info *info, void *arg)
 	return 1;
 }
 
-/* The lease is a session's: whoever uses that may release it, and it ends with
- * that. */
+/* The lease belongs to a session: each process that uses the session may
+ * release it, and it ends with the session. */
 static void
 print_session(struct explain *x, const struct lh_party *p, int64_t now)
 {
@@ -166,7 +168,7 @@ print_waiter(const struct lh_party *p, int64_t now, bool mine)
 	    mine ? " (this process)" : "", show_info(info, ": ", p));
 }
 
-/* Of a key that another one's holder waits for, only who holds it. */
+/* For a key that another key's holder waits for, prints only its holders. */
 static void
 print_key(struct explain *x, const struct lh_key_info *info)
 {
@@ -176,7 +178,7 @@ print_key(struct explain *x, const struct lh_key_info *info)
 
 	printf("%s'%s' is %s%s\n", x->n == 1 ? "" : "\n",
 	    text_name(name, info->key), info->n_holders > 0 ? "held by" :
-	    "free", info->moved ? " (it does not hold still)" : "");
+	    "free", info->moved ? " (changed while it was read)" : "");
 	for (i = 0; i < info->n_holders && i < READERS_MAX; i++)
 		print_holder(x, &info->holders[i], now);
 	if (i < info->n_holders)
@@ -235,7 +237,7 @@ advise_about_first(const struct lh_key_info *info, void *arg)
 	return 0;
 }
 
-/* Has it been on the way already? */
+/* True if that key was visited before. */
 static bool
 is_visited(const struct explain *x, const char *key)
 {
@@ -245,7 +247,9 @@ is_visited(const struct explain *x, const char *key)
 	return false;
 }
 
-/* From key to key.  0; -errno about the first one. */
+/*
+ * Follows the waits from key to key.  Returns 0, or -errno about the first key.
+ */
 static int
 follow_keys(struct explain *x, const char *key)
 {
@@ -261,7 +265,8 @@ follow_keys(struct explain *x, const char *key)
 		(void)strcpy(x->keys[x->n++], x->next);
 		x->next[0] = '\0';
 		if (lh_explain(x->lh, x->keys[x->n - 1], explain_key, x) != 0)
-			break;		/* it is gone: nothing to tell */
+			break;		/* it no longer exists: nothing to
+					 * print */
 	}
 	if (x->list != NULL)
 		return 0;
@@ -273,7 +278,7 @@ follow_keys(struct explain *x, const char *key)
 	return lh_explain(x->lh, key, advise_about_first, NULL);
 }
 
-/* Neither held nor known: said in the form that was asked for. */
+/* Prints, in the requested form, that the key is neither held nor known. */
 static int
 report_not_held(const struct table_opts *table, const char *key,
     const char *why)

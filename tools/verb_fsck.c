@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold fsck`: is the table sound?  And with --repair: make it so.
+ * `leasehold fsck`: checks whether a table is sound; --repair makes it so.
  *
- * The check runs beside everything else and stops nobody.  A table that cannot
- * even be opened, because it is damaged or none, is a finding, too.  A repair
- * wants the table for itself.
+ * The check runs next to all other processes and blocks none of them.  A table
+ * that cannot be opened, because it is damaged or is no table, is a finding
+ * too.  A repair needs the table to be unused.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -29,17 +29,17 @@
 static const char help[] =
 "usage: leasehold fsck [OPTION...]\n"
 "\n"
-"Checks a table, which may be in use, and tells what is wrong with it.\n"
+"Checks a table, which may be in use, and prints the damage that it finds.\n"
 "Exit status 0: sound; 65: damaged, or not a table; 71: sound, but its\n"
-"fence directory cannot be used; 1: there is none.\n"
+"fence directory cannot be used; 1: no such table.\n"
 "\n"
-"      --repair      make it sound, if nobody uses it (75: somebody does)\n"
+"      --repair      make it sound, if no process uses it (75: one does)\n"
 "      --force       with --repair: also declare dead the sessions that\n"
-"                    nobody can prove dead, if their process is not seen\n"
-"      --dry-run     with --repair: only tell what would be done\n"
+"                    cannot be proved dead, if their process is not seen\n"
+"      --dry-run     with --repair: only print what would be done\n"
 "      --json        print JSON\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 struct fsck {
@@ -54,7 +54,7 @@ note_finding(const char *finding, void *arg)
 	struct fsck *k = arg;
 	char clean[512];
 
-	/* what is in a damaged table can be any bytes */
+	/* a damaged table can contain any bytes */
 	(void)text_clean(clean, sizeof(clean), finding, sizeof(clean), false);
 	if (!k->json)
 		printf("%s\n", clean);
@@ -62,8 +62,8 @@ note_finding(const char *finding, void *arg)
 		k->no_memory = true;
 }
 
-/* status and a sentence, or its JSON.  fence: why the directory of a sound
- * table cannot be used, or NULL. */
+/* Prints the status and a sentence, or their JSON. fence: why the directory of
+ * a sound table cannot be used, or NULL. */
 static int
 print_result(struct fsck *k, const char *table, uint64_t keys, int n,
     const char *fence)
@@ -131,7 +131,7 @@ check_table(struct fsck *k, const struct table_opts *table)
 	return status;
 }
 
-/* The last lines that were told, after n findings, say what was done. */
+/* Prints the last lines after n findings: what was done. */
 static int
 print_repaired(struct fsck *k, const char *table, int n)
 {
@@ -175,7 +175,7 @@ repair_table(struct fsck *k, const struct table_opts *table)
 	if (n == -EBUSY)
 		return message_error(n, lh_error_detail(), "table '%s' is not "
 		    "repaired", open_table_name(table));
-	if (n == -EXDEV)	/* the wrong place to judge it from */
+	if (n == -EXDEV)	/* not the place to judge it from */
 		return message_error(n, lh_error_detail(), "cannot repair "
 		    "table '%s' from here, and nothing is known to be wrong "
 		    "with it", open_table_name(table));

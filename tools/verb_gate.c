@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold gate FILE [TOKEN]`: may the holder of this token pass?
+ * `leasehold gate FILE [TOKEN]`: asks whether the holder of this token may
+ * pass.
  *
- * The library's gate for scripts.  No table is touched: what a gate knows is in
- * its file.  Refused is 1, so that "leasehold gate F T && write" does what it
- * reads like; so is every error, in other numbers.
+ * This is the library's gate for scripts.  It opens no table: the gate's state
+ * is in its file.  The exit status of a refusal is 1 and each error has another
+ * one that is not 0, so that "leasehold gate F T && write" is safe.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -27,12 +28,12 @@ static const char help[] =
 "usage: leasehold gate [OPTION...] FILE TOKEN\n"
 "       leasehold gate [--json] FILE\n"
 "\n"
-"Asks the gate FILE whether the holder of a fence token may pass: not if a\n"
-"larger token has been there.  Without TOKEN tells which have been there.\n"
+"Asks the gate FILE whether the holder of a fencing token may pass: not if a\n"
+"larger token has passed.  Without TOKEN prints which tokens have passed.\n"
 "Exit status 0: it may pass; 1: it may not, or there is no such gate.\n"
 "\n"
 "  -s, --shared      the token is that of a shared lease\n"
-"      --durable     the answer outlives a loss of power\n"
+"      --durable     the answer survives a loss of power\n"
 "      --no-create   FILE must exist\n"
 "  -q, --quiet       print nothing when the token is refused\n"
 "      --json        print JSON\n"

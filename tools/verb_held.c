@@ -7,8 +7,8 @@
  *	leasehold held me || exec leasehold run -n me -- "$0" "$@"
  *
  * LEASEHOLD_HELD names the leases of the `run`s that the process descends from,
- * and the table says whether the lease still holds the key (nesting.c).  The
- * variable alone is no answer: a daemon keeps it after its job has ended.
+ * and the table says whether the lease still holds the key (nesting.c). The
+ * variable alone proves nothing: a daemon keeps it after its job has ended.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -29,8 +29,8 @@ static const char help[] =
 "Prints nothing.\n"
 "Exit status 0: it does; 1: it does not.\n"
 "\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 int

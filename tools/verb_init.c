@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold init`: make a table, with sizes of one's own choice.
+ * `leasehold init`: creates a table with chosen sizes.
  *
- * Nobody needs it: the first who opens a table makes it, with the usual sizes.
- * It is for machines whose tables are to be larger or smaller, in another
- * order, or for a group.  An existing table is not changed, and that is an
- * error, since it may have other sizes than those asked for; with --if-missing
- * it is none, for scripts that run at every start.
+ * It is optional, because the first process that opens a table creates it with
+ * the default sizes.  It is for tables that need other sizes, another order or
+ * a group.  An existing table is not changed.  That is an error, because its
+ * sizes may differ from those requested; with --if-missing it is success, for
+ * scripts that run at every start.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -30,32 +30,32 @@
 static const char help[] =
 "usage: leasehold init [OPTION...]\n"
 "\n"
-"Makes a table.\n"
+"Creates a table.\n"
 "\n"
-"      --keys N        how many keys it may have (1,048,576)\n"
-"      --sessions N    how many processes may be attached (1,024)\n"
-"      --leases N      how many leases and waits there may be (262,144)\n"
+"      --keys N        maximum number of keys (1,048,576)\n"
+"      --sessions N    maximum number of attached processes (1,024)\n"
+"      --leases N      maximum number of leases and waits (262,144)\n"
 "      --order ORDER   who goes first: bounded, fifo or barge (bounded)\n"
-"      --clock CLOCK   what leases end by: monotonic, or boottime, which goes\n"
+"      --clock CLOCK   clock of deadlines: monotonic, or boottime, which goes\n"
 "                      on while the machine is suspended (monotonic)\n"
 "      --mode OCTAL    permissions of its object (600)\n"
 "      --group GROUP   group of its object, by name or number\n"
 "      --configured    for the owner, with the group and mode that\n"
-"                      /etc/leasehold.conf says (--system, root)\n"
+"                      /etc/leasehold.conf sets (--system, root)\n"
 "      --durable       with a fence file, for scope local: tokens outlive the\n"
 "                      table; in /var/lib/leasehold (--system),\n"
 "                      $XDG_STATE_HOME/leasehold or ~/.local/state/leasehold\n"
 "      --fence-dir DIR the same, in that directory\n"
 "      --no-clock-floor\n"
 "                      do not begin tokens above the wall clock\n"
-"      --hold-times    tell how long leases are held; makes them slower\n"
+"      --hold-times    count how long leases are held; makes them slower\n"
 "      --tokens SCOPE  key: tokens rise for each key by itself; or global:\n"
 "                      over all its keys, which is slower (key)\n"
 "      --cluster-prefix TEXT\n"
 "                      keys that begin so are cluster keys (cluster:)\n"
-"      --if-missing    an existing one is no error\n"
+"      --if-missing    do nothing if the table exists\n"
 "      --json          print JSON\n"
-"      --table NAME    that name, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --table NAME    its name, instead of $LEASEHOLD_TABLE or \"default\"\n"
 "      --system        a table of the machine, not your own\n"
 "      --help          print this\n";
 
@@ -228,7 +228,8 @@ take_option(int c, char *value, void *arg)
 	}
 }
 
-/* False: that was all, or wrong, and *status is the exit status. */
+/* Returns false if everything is done or an option was wrong; *status is then
+ * the exit status. */
 static bool
 parse_arguments(struct init *in, int argc, char **argv, int *status)
 {

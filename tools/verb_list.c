@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold list [PREFIX]`: who holds what.
+ * `leasehold list [PREFIX]`: lists keys, their holders and their waiters.
  *
- * One line a key, in the order of their names, columns as wide as their widest
- * entry; or one JSON array.  Below a key's line come its readers, if there are
- * several, and those who wait, in the order in which they are due:
+ * One line a key, sorted by name, with columns as wide as their widest entry;
+ * or one JSON array.  Below a key's line follow its readers, if there are
+ * several, and its waiters in the order in which they will be granted:
  *
  *	KEY         MODE       TOKEN  WHO         SINCE  LEFT  WAITERS  PRIORITY
  *	config      shared        12  2 readers   9.1 s  29 s        2         -
@@ -13,11 +13,11 @@
  *	  waiter 1  exclusive      -  edit[4714]  1.0 s  -           -         9
  *	  waiter 2  shared         -  show[4715]  0.9 s  -           -         0
  *
- * Only a key's own line has a number of waiters, whatever a key is called.
+ * Only a key's own line has a number of waiters, so it differs from the other
+ * lines whatever the key is called.
  *
- * Nothing is created by asking: where the table does not exist the list is
- * empty (JSON: []) and the exit status is 1, since the question "is there such
- * a table?" has been answered "no"; a table without (matching) keys is an empty
+ * Nothing is created.  If the table does not exist, the list is empty (JSON:
+ * []) and the exit status is 1. A table without (matching) keys gives an empty
  * list and 0.
  */
 #include <errno.h>
@@ -42,26 +42,26 @@
 static const char help[] =
 "usage: leasehold list [OPTION...] [PREFIX]\n"
 "\n"
-"Lists the keys of a table, those that begin with PREFIX if it is given, with\n"
-"those who hold them and who wait for them.\n"
+"Lists the keys of a table, or only those that begin with PREFIX, with their\n"
+"holders and waiters.\n"
 "\n"
 "      --held        only keys that are held\n"
 "      --json        print a JSON array\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 enum { KEY, MODE, TOKEN, WHO, SINCE, LEFT, WAITERS, PRIORITY, COLUMNS };
 
-/* A line as it is being made. */
+/* A line while it is being built. */
 struct line {
 	char cell[COLUMNS][NAME_MAX_TEXT];
 };
 
-/* A line, or a key as JSON; what points, points into text. */
+/* A line, or a key as JSON. Its pointers point into `text`. */
 struct row {
-	const char *key;	/* as it is, to sort by */
-	size_t nr;		/* lines of one key stay in their order */
+	const char *key;	/* unescaped, to sort by */
+	size_t nr;		/* keeps the lines of one key in order */
 	const char *cell[COLUMNS];
 	char *text;
 	json_t *json;
@@ -70,7 +70,7 @@ struct row {
 struct list {
 	struct lh *lh;
 	bool json;
-	bool held;		/* only such keys */
+	bool held;		/* only held keys */
 	struct row *rows;
 	size_t n, room;
 };
@@ -84,7 +84,7 @@ clear_line(struct line *line)
 		(void)strcpy(line->cell[i], "-");
 }
 
-/* A copy of both texts in one piece of memory. */
+/* Copies both texts into one allocation. */
 static int
 copy_texts(struct row *r, const char *key, const struct line *line)
 {
@@ -107,7 +107,7 @@ copy_texts(struct row *r, const char *key, const struct line *line)
 	return 0;
 }
 
-/* line NULL: none, as for JSON.  The row, or NULL: out of memory. */
+/* line is NULL for JSON. Returns the row, or NULL without memory. */
 static struct row *
 add_row(struct list *l, const char *key, const struct line *line)
 {
@@ -182,7 +182,8 @@ add_party_row(struct list *l, const char *key, const struct lh_party *p,
 	clear_line(&line);
 	if (p->rank == 0) {
 		(void)strcpy(line.cell[KEY], "  holder");
-		if (p->token != 0)	/* just granted, not yet told */
+		if (p->token != 0)	/* just granted, not yet noticed by
+					 * the waiter */
 			format_number(line.cell[TOKEN], p->token);
 	} else {
 		(void)snprintf(line.cell[KEY], sizeof(line.cell[KEY]),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold log`: what happened last, from the flight recorder of a table, or
+ * `leasehold log`: prints recent events from the flight recorder of a table, or
  * of a copy of one.
  *
- * Following: the recorder is asked again five times a second for what is not
- * much older than the last event told; what has been told already is known by
- * its number in its session record.
+ * With --follow the recorder is read five times a second, from a little before
+ * the last event printed.  The event's number in its session record shows
+ * whether it was printed already.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -33,34 +33,36 @@
 #include "verbs.h"
 
 #define RECORDS_MAX 4096
-#define LATE_NS (2 * INT64_C(1000000000)) /* an event is told no later */
+#define LATE_NS (2 * INT64_C(1000000000)) /* an event is recorded no later
+					   * than that after its time */
 
 static const char help[] =
 "usage: leasehold log [OPTION...] [KEY]\n"
 "\n"
-"Tells what happened last: waits and how they ended, leases that were lost,\n"
+"Prints recent events: waits and how they ended, leases that were lost,\n"
 "keys and sessions that came and went, every lease of this command; with\n"
 "--grants on those of programs that use the library, too.\n"
 "\n"
-"      --since DUR      only what is not older than that\n"
+"      --since DUR      only events that are not older than that\n"
 "      --at TIME        who held KEY then?  (now, -5m, HH:MM[:SS],\n"
 "                       YYYY-MM-DD, YYYY-MM-DD HH:MM[:SS], the same with a T\n"
 "                       and a zone, or @SECONDS since 1970)\n"
-"      --follow         go on telling, until interrupted\n"
+"      --follow         print new events until interrupted\n"
 "      --grants on|off  record every lease of every program, too (slower)\n"
-"      --file FILE      of the copy of a table in FILE\n"
+"      --file FILE      read FILE, a copy of a table\n"
 "      --json           print JSON; with --follow an object a line\n"
-"      --table NAME     that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system         the machine's table of that name, not your own\n"
+"      --table NAME     use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system         use the machine's table of that name, not your own\n"
 "      --help           print this\n";
 
 struct log {
 	const struct log_opts *o;
 	json_t *list;		/* JSON, not following */
 	bool no_memory;
-	int64_t from_ms;	/* since 1970: none before it */
-	int64_t last_ns;	/* the latest told */
-	uint64_t *told;		/* following: 1 + number, by record */
+	int64_t from_ms;	/* since 1970: print none before it */
+	int64_t last_ns;	/* time of the latest event printed */
+	uint64_t *told;		/* with --follow: 1 + number of the last
+				 * event printed, by record */
 };
 
 static int
@@ -186,7 +188,7 @@ parse_switch(const char *text, int *on)
 	    "'%s' is neither on nor off", text);
 }
 
-/* Do these go together? */
+/* True if these options can be combined. */
 static int
 check_options(const struct log_opts *o)
 {
@@ -228,7 +230,8 @@ take_option(int c, char *value, void *arg)
 	}
 }
 
-/* False: that was all, or wrong, and *status is the exit status. */
+/* Returns false if everything is done or an option was wrong; *status is then
+ * the exit status. */
 static bool
 parse_arguments(struct log_opts *o, int argc, char **argv, int *status)
 {

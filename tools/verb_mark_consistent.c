@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `leasehold mark-consistent`: ends the note that a robust holder has left. */
+/* `leasehold mark-consistent`: clears the note that a robust holder left. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -17,14 +17,14 @@ static const char help[] =
 "usage: leasehold mark-consistent [OPTION...] KEY\n"
 "\n"
 "Declares that what KEY guards has been repaired, after a holder with\n"
-"--robust left it without a release.  Takes KEY alone for that moment.\n"
-"Exit status 0: the note is gone; 1: there was none; 75: KEY is held.\n"
+"--robust left it without a release.  Holds KEY exclusively meanwhile.\n"
+"Exit status 0: the note is cleared; 1: there was none; 75: KEY is held.\n"
 "\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
-/* The key is held: ends its note.  An exit status. */
+/* Clears the key's note while it is held. Returns an exit status. */
 static int
 mark_key(struct lh *lh, struct lh_lease *l, const char *name)
 {

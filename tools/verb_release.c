@@ -26,11 +26,11 @@ static const char help[] =
 "them).\nExit status 0; 76: it had been lost, or released; nobody else's was "
 "touched.\n"
 "\n"
-"      --request ID  what acquire --request ID was granted in the session;\n"
-"                    again, within a minute: 0 as well\n"
-"      --session S   that one, else $LEASEHOLD_SESSION\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --request ID  the lease that acquire --request ID got in the session;\n"
+"                    repeated within a minute, the exit status is 0 as well\n"
+"      --session S   the session; default $LEASEHOLD_SESSION\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 struct implicit_search {
@@ -49,7 +49,7 @@ find_implicit(const struct lh_session_info *i, void *arg)
 	return 1;
 }
 
-/* A session that was made for one lease ends with it. */
+/* Ends a session that was opened for one lease. */
 static void
 end_implicit(struct lh *lh, uint64_t id)
 {
@@ -65,8 +65,8 @@ end_implicit(struct lh *lh, uint64_t id)
 	lh_session_close(s);
 }
 
-/* The table of a lease that is to be released.  EX_YES; else what to exit
- * with: where there is no table, it is lost. */
+/* Opens the table of a lease that is to be released.  Returns EX_YES, or the
+ * exit status; without a table the lease is lost. */
 static int
 open_lease_table(struct lh **lh, const struct table_opts *table)
 {
@@ -105,7 +105,7 @@ release_lease(const struct table_opts *table, const char *key,
 	return status;
 }
 
-/* What release is asked for by a request id. */
+/* Releases the lease that a request id was granted. */
 struct by_request {
 	const char *session;
 	uint64_t id[2];

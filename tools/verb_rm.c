@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold rm`: remove a table.
+ * `leasehold rm`: removes a table.
  *
- * The library does it in one step, so that nobody can come in between a look at
- * who uses the table and its removal.  The name is not an argument: a verb that
- * destroys something does not take what was mistyped after it.
+ * The library removes it in one step, so that no process can attach between the
+ * check for users and the removal.  The name is not an argument, because a
+ * destructive verb must not act on a mistyped one.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -21,14 +21,14 @@
 static const char help[] =
 "usage: leasehold rm [OPTION...]\n"
 "\n"
-"Removes a table that nobody uses.\n"
-"Exit status 0: removed; 75: in use; 1: there is none.\n"
+"Removes a table that no process uses.\n"
+"Exit status 0: removed; 75: in use; 1: no such table.\n"
 "\n"
-"      --force       also while it is in use: retire it under its users\n"
+"      --force       remove it even while it is in use; its users lose it\n"
 "      --forget-tokens\n"
-"                    let the tokens of a new table of that name begin anew\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"                    start the tokens of a new table of that name afresh\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 static int

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `leasehold run`: hold a key while a command runs.  See run_command.c. */
+/* `leasehold run`: holds a key while a command runs. See run_command.c. */
 #include "run_command.h"
 #include "verbs.h"
 

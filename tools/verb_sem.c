@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * `leasehold sem`: semaphores, beside what `run --permits` does: how one
- * stands, and forgetting it.
- */
+/* `leasehold sem`: shows or destroys a semaphore.  `sem run` is `run
+ * --permits`. */
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -27,16 +25,16 @@ static const char help[] =
 "       leasehold sem destroy [OPTION...] NAME\n"
 "       leasehold sem run --permits N [OPTION...] NAME [--] COMMAND ...\n"
 "\n"
-"status tells how many permits the semaphore NAME has, how many are held, and\n"
-"how many wait for one.  destroy forgets it, if nobody uses it: then it can\n"
-"have another number.  run is 'leasehold run' with --permits.\n"
+"status prints how many permits the semaphore NAME has, how many are held and\n"
+"how many wait for one.  destroy removes it if it is not in use; then it can\n"
+"get another number.  run is 'leasehold run' with --permits.\n"
 "Exit status 0; 1: there is no such semaphore; 75: it is in use.\n"
 "\n"
 "  -q, --quiet       print nothing when it is in use (destroy), or when no\n"
 "                    permit is free in time (run)\n"
 "      --json        print JSON (status)\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 static int
@@ -113,7 +111,7 @@ open_and_do(const struct table_opts *table, const char *name, bool to_destroy)
 	return e;
 }
 
-/* A permit is wanted: is --permits there?  (run says all else.) */
+/* Checks that --permits is given for `sem run`. `run` reports other errors. */
 static int
 run_with_permit(int argc, char **argv)
 {
@@ -129,7 +127,7 @@ run_with_permit(int argc, char **argv)
 static int
 take_option(int c, char *value, void *arg)
 {
-	message_quiet();	/* the only one */
+	message_quiet();	/* it is the only option */
 	return 0;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `leasehold session`: named sessions, which live by their ttl and not in a
- * process; what `acquire` takes, it takes into one.  `leasehold renew` is short
- * for `session renew`.
+ * process.  `acquire` puts its leases into one.  `leasehold renew` is short for
+ * `session renew`.
  *
- * `open` and `renew` print what a script goes on with: the name (of one without
- * a name, the one it got), the ttl in force.  That a session has ended is exit
- * status 76, as the loss of a lease is for `run`.
+ * `open` and `renew` print what a script needs next: the session's name and the
+ * ttl in force.  The exit status for a session that has ended is 76, as for a
+ * lost lease of `run`.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -33,22 +33,22 @@ static const char help[] =
 "       leasehold session renew|destroy [OPTION...] [NAME]\n"
 "       leasehold session list [OPTION...] [PREFIX]\n"
 "\n"
-"A session holds leases without a process behind it, until it is destroyed or\n"
-"not renewed for its ttl.  NAME: else $LEASEHOLD_SESSION; open without either\n"
-"makes one with a new name.  open prints the name, renew the ttl in seconds,\n"
+"A session holds leases without a process, until it is destroyed or\n"
+"not renewed for its ttl.  NAME defaults to $LEASEHOLD_SESSION; without both,\n"
+"open chooses a new name.  open prints the name, renew the ttl in seconds,\n"
 "list the sessions whose names begin with PREFIX.\n"
 "Exit status 0; 1: there is no such session; 76: it has just ended.\n"
 "\n"
 "open:\n"
-"      --ttl DUR     it lives that long from each renewal (default 15s)\n"
-"      --lock-delay DUR  after its ttl nobody gets its keys for that long\n"
-"      --delete      its keys are removed when it ends, not just free\n"
-"      --create-only there must be none of that name\n"
-"      --no-create   there must be one\n"
+"      --ttl DUR     how long it lives after each renewal (default 15s)\n"
+"      --lock-delay DUR  how long its keys stay locked after it expires\n"
+"      --delete      remove its keys when it ends, not just release them\n"
+"      --create-only fail if it exists\n"
+"      --no-create   fail if it does not exist\n"
 "all:\n"
 "      --json        print JSON (open, list)\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 static const char renew_help[] =
@@ -58,8 +58,8 @@ static const char renew_help[] =
 "same as leasehold session renew.  Prints the ttl in force, in seconds.\n"
 "Exit status 0; 1: there is no such session; 76: it has just ended.\n"
 "\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 enum { OPT_TTL = 256, OPT_DELAY, OPT_DELETE, OPT_ONLY, OPT_NO_CREATE };
@@ -76,7 +76,7 @@ static const struct option options[] = {
 struct session_args {
 	struct table_opts table;
 	struct lh_session_opts opts;
-	bool any;		/* an option of open */
+	bool any;		/* an option of open was given */
 	const char *name;
 	struct lh *lh;
 };

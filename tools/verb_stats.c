@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold stats`: a table's sizes, how far it is filled, and how often what
- * has happened in it.
+ * `leasehold stats`: prints a table's sizes, how full it is, and counters of
+ * its events.
  *
- * Where the table does not exist nothing is made, and the exit status is 1, as
- * of `list`.  The session of the question itself is not counted.
+ * If the table does not exist, nothing is created and the exit status is 1, as
+ * for `list`. The verb's own session is not counted.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -30,15 +30,15 @@
 static const char help[] =
 "usage: leasehold stats [OPTION...]\n"
 "\n"
-"Tells how large a table is, how much of it is in use, and how often what has\n"
-"happened in it.\n"
+"Prints how large a table is, how much of it is in use, and counters of what\n"
+"has happened in it.\n"
 "\n"
-"      --sessions    tell of each session by itself, too\n"
-"      --prometheus  print it as Prometheus reads it\n"
-"      --shim        what leasehold-shimd counts, as Prometheus reads it\n"
+"      --sessions    also print each session's counters\n"
+"      --prometheus  print in the text format of Prometheus\n"
+"      --shim        print the counters of leasehold-shimd in that format\n"
 "      --json        print JSON\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 struct options {
@@ -50,7 +50,7 @@ struct options {
 
 struct sessions {
 	struct lh *lh;
-	json_t *list;		/* NULL: in words */
+	json_t *list;		/* NULL: print words */
 	bool no_memory;
 };
 
@@ -61,7 +61,7 @@ print_count(const char *label, uint32_t n, uint32_t max, const char *what)
 	    what);
 }
 
-/* "2.2 MB": 10^6 of them, tenths cut. */
+/* Formats "2.2 MB", in units of 10^6, rounded down to a tenth. */
 static void
 print_size(const char *before, uint64_t bytes, const char *after)
 {
@@ -95,10 +95,10 @@ print_reaper(const struct lh_stats *s)
 	if (s->reaper_pid == 0)
 		printf("none\n");
 	else if (s->reaper_ms < REAPER_AWAY_MS)
-		printf("%" PRIu32 ", which came by %" PRIu32 " ms ago\n",
+		printf("%" PRIu32 ", which last ran %" PRIu32 " ms ago\n",
 		    s->reaper_pid, s->reaper_ms);
 	else
-		printf("%" PRIu32 ", which was not here for %s\n",
+		printf("%" PRIu32 ", which has not run for %s\n",
 		    s->reaper_pid, text_span(span,
 		    (int64_t)s->reaper_ms * 1000000));
 }
@@ -220,7 +220,8 @@ take_option(int c, char *value, void *arg)
 	return 0;
 }
 
-/* False: that was all, or wrong, and *status is the exit status. */
+/* Returns false if everything is done or an option was wrong; *status is then
+ * the exit status. */
 static bool
 parse_arguments(struct options *o, int argc, char **argv, int *status)
 {

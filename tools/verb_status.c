@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold status KEY`: is it held, by whom, until when, and who comes next?
+ * `leasehold status KEY`: prints who holds the key, until when, and who waits
+ * for it.
  *
- * The exit status is the answer for scripts: 0 held, 1 not (free, unknown, or
- * no such table: in all of them nobody holds it).  Nothing is created by
- * asking.
+ * The exit status is the answer for scripts: 0 if it is held, 1 if not (free,
+ * unknown, or no such table). Nothing is created.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -27,12 +27,12 @@
 static const char help[] =
 "usage: leasehold status [OPTION...] KEY\n"
 "\n"
-"Tells who holds KEY, alone or shared, and who waits for it.\n"
+"Prints who holds KEY, exclusively or shared, and who waits for it.\n"
 "Exit status 0: held; 1: not held.\n"
 "\n"
 "      --json        print JSON\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 struct status {
@@ -57,7 +57,7 @@ print_time(struct lh *lh, const char *label, int64_t at_ns, int64_t span_ns,
 	    text_span(span, span_ns), after);
 }
 
-/* The one who holds it, at length. */
+/* Prints the only holder in detail. */
 static void
 print_holder(struct status *q, const struct lh_party *p)
 {
@@ -82,7 +82,7 @@ print_holder(struct status *q, const struct lh_party *p)
 		    ", with its session, unless that is renewed" : "");
 }
 
-/* One of several, in a line. */
+/* Prints one of several holders as a line. */
 static void
 print_reader(struct status *q, const struct lh_party *p)
 {
@@ -94,7 +94,8 @@ print_reader(struct status *q, const struct lh_party *p)
 	    show_party(name, p), p->uid, show_mode(p->mode),
 	    text_span(held, now - p->since_ns),
 	    show_left(left, p, now), text_lease_id(id, p->id));
-	if (p->token != 0)	/* just granted, not yet told */
+	if (p->token != 0)	/* just granted, not yet noticed by the
+				 * waiter */
 		printf(", token %" PRIu64, p->token);
 	printf("%s\n", show_info(info, ": ", p));
 }
@@ -155,7 +156,7 @@ print_key(const struct lh_key_info *info, void *arg)
 	return 0;
 }
 
-/* Neither held nor known: said in the form that was asked for. */
+/* Prints, in the requested form, that the key is neither held nor known. */
 static int
 report_not_held(struct status *q, const char *why)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold top`: the busiest keys of a table, again and again.
+ * `leasehold top`: shows the busiest keys of a table, repeatedly.
  *
- * On a terminal it draws with ncurses; with -b it prints what it would draw,
- * for files and pipes.  Both print the same lines (rates.c), so that what is
- * tested in one form is so in the other.  Each look opens the table anew, so
- * that one that is removed does not look idle.
+ * On a terminal it draws with ncurses; with -b it prints the same lines
+ * (rates.c), so that a test of one form covers both.  Each sample opens the
+ * table anew, because a removed one would look idle.
  *
- * It takes a tenth of a processor at most: the next look comes no sooner than
- * ten times what the last one took.
+ * It takes a tenth of a processor at most: the pause before the next sample is
+ * at least ten times as long as the last one took.
  */
 #include <curses.h>
-#undef KEY_MAX			/* its last key; ours is a length */
+#undef KEY_MAX			/* ncurses' last key; ours is a length */
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -39,26 +38,26 @@
 static const char help[] =
 "usage: leasehold top [OPTION...]\n"
 "\n"
-"Shows the keys of a table that anybody holds or waits for, or has held since\n"
-"the last look, and how often; the longest queues first.\n"
+"Shows the keys of a table that are held or waited for, or were held since\n"
+"the last sample, and how often; the longest queues first.\n"
 "Keys: q ends; w, h, g, k: by waiters, time held, grants a second, name.\n"
 "\n"
 "  -b, --batch       print it, for files and pipes, instead of drawing it\n"
-"  -d, --delay TIME  between two looks; 1s\n"
-"  -n, --count N     end after N looks\n"
+"  -d, --delay TIME  time between two samples; default 1s\n"
+"  -n, --count N     end after N samples\n"
 "      --sort WHAT   waiters, held, grants or key\n"
-"      --json        print one JSON object a look and line\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --json        print one JSON object on a line for each sample\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 struct top {
 	struct table_opts table;
 	bool batch;
 	int64_t delay_ms;
-	uint64_t count;		/* looks; 0: no end */
+	uint64_t count;		/* samples; 0: no end */
 	enum rates_order order;
-	SCREEN *screen;		/* NULL: printing */
+	SCREEN *screen;		/* NULL: print */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -124,7 +123,7 @@ mono_ms(void)
 	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
 }
 
-/* A key was pressed.  True: draw anew. */
+/* Handles a key press. Returns true if the screen must be drawn again. */
 static bool
 handle_key(struct top *t, int c)
 {
@@ -140,7 +139,7 @@ handle_key(struct top *t, int c)
 	return true;
 }
 
-/* Until the time of the next look, or the end. */
+/* Sleeps until the next sample is due, or the program is to end. */
 static void
 pause_until(struct top *t, struct rates *l, int64_t at_ms)
 {
@@ -164,7 +163,7 @@ pause_until(struct top *t, struct rates *l, int64_t at_ms)
 	}
 }
 
-/* One look, told in the form that was asked for; EX_YES to go on. */
+/* Takes and prints one sample. Returns EX_YES to go on. */
 static int
 read_and_show(struct top *t, struct rates *l, const struct rates *before)
 {
@@ -174,7 +173,7 @@ read_and_show(struct top *t, struct rates *l, const struct rates *before)
 	if (e == 0) {
 		e = rates_read(l, lh, before);
 		if (e == -EAGAIN)
-			e = 0;		/* the next look will do */
+			e = 0;		/* skip this sample */
 		rates_sort(l, t->order);
 		if (e == 0 && t->screen != NULL)
 			draw_screen(l, lh_table_name(lh));

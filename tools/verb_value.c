@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold value get|set|clear KEY`: what stands beside a key.
+ * `leasehold value get|set|clear KEY`: reads or changes the value of a key.
  *
- * Only who holds a key alone sets its value, so `set` and `clear` acquire it,
- * set, and release: nobody who holds it is overridden.  A value is bytes: `get`
- * prints them as they are, and a line end after them; JSON has them as a text
- * where they are one, else in hexadecimal digits.
+ * Only an exclusive holder sets a key's value.  So `set` and `clear` acquire
+ * the key, set the value and release the key; they never override a holder.  A
+ * value is bytes: `get` prints them unchanged with a line end after them.  JSON
+ * has them as text if they are UTF-8, otherwise as hexadecimal digits.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -32,15 +32,15 @@ static const char help[] =
 "       leasehold value set [OPTION...] KEY VALUE\n"
 "       leasehold value clear [OPTION...] KEY\n"
 "\n"
-"Reads, sets or clears the value of KEY, up to 256 bytes; VALUE -: standard\n"
-"input.  To set or clear it, KEY is acquired, and released again.\n"
-"Exit status 0: done; 1: get: there is no value; 75: somebody holds KEY.\n"
+"Reads, sets or clears the value of KEY, up to 256 bytes; VALUE - is standard\n"
+"input.  set and clear acquire KEY and release it again.\n"
+"Exit status 0: done; 1: get: there is no value; 75: KEY is held.\n"
 "\n"
 "  -n, --nonblock    set, clear: do not wait for KEY\n"
-"  -w, --wait TIME   wait so long at most; default 1h\n"
+"  -w, --wait TIME   wait at most that long; default 1h\n"
 "      --json        get: print JSON\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 struct value {
@@ -48,8 +48,8 @@ struct value {
 	const char *key;
 	char name[NAME_MAX_TEXT];	/* the key, printable */
 	struct lh_acquire_opts opts;
-	char byte[LH_VALUE_MAX + 1];	/* one more, to see that it is too
-					 * long */
+	char byte[LH_VALUE_MAX + 1];	/* one more, to detect a value that
+					 * is too long */
 	size_t len;
 };
 
@@ -109,7 +109,7 @@ get_value(struct value *o)
 	return status;
 }
 
-/* The value, or none. */
+/* Prints the value, or that there is none. */
 static int
 set_value(struct value *o, uint32_t flags)
 {
@@ -124,7 +124,7 @@ set_value(struct value *o, uint32_t flags)
 	o->opts.flags = flags;
 	e = open_table(&lh, &o->table, flags, "leasehold value");
 	if (e == -ENOENT && (flags & LH_NO_CREATE))
-		return EX_YES;		/* nothing there has a value */
+		return EX_YES;		/* without a table there is no value */
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
@@ -139,7 +139,7 @@ set_value(struct value *o, uint32_t flags)
 	return e;
 }
 
-/* VALUE, or what standard input says. */
+/* Reads VALUE, or standard input. */
 static int
 read_value(struct value *o, const char *text)
 {

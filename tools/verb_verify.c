@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold verify KEY TOKEN`: is this the token of a present lease?
+ * `leasehold verify KEY TOKEN`: asks whether this is the token of a present
+ * lease.
  *
- * For those who got a key and a token from somebody else.  The answer was true
- * when it was given; what must not be done twice wants a gate as well.
+ * It is for a process that got a key and a token from another one.  The answer
+ * is true at the time of the check; an action that must not be repeated needs a
+ * gate as well.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -21,11 +23,11 @@
 static const char help[] =
 "usage: leasehold verify [OPTION...] KEY TOKEN\n"
 "\n"
-"Asks whether TOKEN is the fence token of a lease on KEY that is held now.\n"
+"Asks whether TOKEN is the fencing token of a lease on KEY that is held now.\n"
 "Exit status 0: it is; 1: it is not.\n"
 "\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 static int

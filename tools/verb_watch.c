@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold watch`: who comes and goes at a key, or at many, as it happens.
+ * `leasehold watch`: prints changes at one key, or at many, as they happen.
  *
- * It looks every 20 ms and tells what is different; nobody who uses the table
- * notices.  Where looking takes long (many keys), it looks less often, so that
- * it takes a tenth of a processor at most.  What begins and ends between two
- * looks is not told: the table's log has that (log_query.h).
+ * It reads the table every 20 ms and prints the differences; the table's users
+ * do not notice.  If a read takes long (many keys), it reads less often, so
+ * that it takes a tenth of a processor at most.  A lease that begins and ends
+ * between two reads is missed; the table's log has it (log_query.h).
  *
- * Once in a second it opens the table anew: a removed one would look as if
- * nothing ever happened in it.
+ * Once a second it opens the table anew, because a removed table would look as
+ * if nothing happened in it.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -39,29 +39,29 @@ static const char help[] =
 "usage: leasehold watch [OPTION...] KEY\n"
 "       leasehold watch [OPTION...] --prefix TEXT\n"
 "\n"
-"Tells who holds KEY (or the keys that begin with TEXT) and who waits, and\n"
-"from then on every change, as it happens, until INT or TERM.\n"
-"Exit status 0: something has changed; 1: nothing has until then.\n"
+"Prints who holds KEY (or the keys that begin with TEXT) and who waits, and\n"
+"then every change as it happens, until INT or TERM.\n"
+"Exit status 0: a change was seen; 1: none was seen.\n"
 "\n"
 "  -n, --count N     end after N changes\n"
 "  -w, --wait TIME   end after that time\n"
-"      --renewals    tell of renewals, too\n"
-"      --prefix TEXT these keys; \"\": all\n"
+"      --renewals    also print renewals\n"
+"      --prefix TEXT the keys that begin with TEXT; \"\": all\n"
 "      --json        print one JSON object a line\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
+"      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 struct watch {
 	struct table_opts table;
-	const char *key;	/* or all of: */
+	const char *key;	/* NULL: all with this prefix */
 	const char *prefix;
-	uint64_t count;		/* changes to tell; 0: no end */
+	uint64_t count;		/* changes to print; 0: no end */
 	int64_t wait_ms;	/* < 0: no end */
 	bool renewals;
 	struct lh *lh;
-	uint64_t told;		/* changes */
-	bool first;		/* telling what there is, not what changes */
+	uint64_t told;		/* changes printed */
+	bool first;		/* printing the present state, not changes */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -178,7 +178,7 @@ mono_ns(void)
 	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
 }
 
-/* Until the next look, which took that long. */
+/* Sleeps until the next read; the last one took that long. */
 static void
 sleep_until_next_look(int64_t took_ns, int64_t end_ns)
 {
@@ -196,7 +196,8 @@ sleep_until_next_look(int64_t took_ns, int64_t end_ns)
 	(void)nanosleep(&ts, NULL);
 }
 
-/* The table of that name, again.  0; -errno, and it stays as it was. */
+/* Opens the table of that name again.  Returns 0, or -errno; nothing changes
+ * then. */
 static int
 open_again(struct watch *w)
 {
@@ -210,7 +211,7 @@ open_again(struct watch *w)
 	return 0;
 }
 
-/* 0, -errno; or EX_SYSTEM: it cannot be printed. */
+/* Returns 0, -errno, or EX_SYSTEM if it cannot be printed. */
 static int
 follow_changes(struct watch *w)
 {
@@ -230,7 +231,7 @@ follow_changes(struct watch *w)
 			old = !old;
 			w->first = false;
 		} else if (e == -EAGAIN) {
-			e = 0;		/* next time, then */
+			e = 0;		/* try again at the next read */
 		}
 		if (e >= 0 && output_flush(EX_YES) != EX_YES)
 			e = EX_SYSTEM;

@@ -48,7 +48,7 @@ lh stats --prometheus | sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' | sort \
 ok "  and all that leasehold stats tells" test -s "$dir/families"
 is "$(comm -23 "$dir/families" <(sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' \
     "$dir/metrics" | sort))" "" "  all of it"
-like "$(lh stats)" "reaper    $daemon, which came by" \
+like "$(lh stats)" "reaper    $daemon, which last ran" \
     "leasehold stats tells of the daemon"
 is "$(lh stats --json | jq .reaper_pid)" "$daemon" "  as JSON"
 
