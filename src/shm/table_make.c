@@ -28,6 +28,7 @@
 #include "shm/backing.h"
 #include "shm/backing_grow.h"
 #include "shm/live_file.h"
+#include "shm/table_access.h"
 #include "shm/table_conf.h"
 #include "shm/table_dir.h"
 #include "shm/table_object.h"
@@ -259,9 +260,7 @@ lhi_object_create(const char *path, const struct lh_open_opts *opts)
 
 	if (lhi_table_dir_is_system(path)) {
 		if (owner != 0)
-			return lhi_fail(-EACCES, "there is no table %s, and "
-			    "only root can make it: let root run 'leasehold "
-			    "init --system'", path);
+			return lhi_table_access_fail_missing(path);
 		error = lhi_table_conf_apply(path, opts, &configured, &owner);
 		if (error != 0)
 			return error;

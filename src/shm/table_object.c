@@ -22,6 +22,7 @@
 #include "shm/backing.h"
 #include "shm/live_file.h"
 #include "shm/session_bytes.h"
+#include "shm/table_access.h"
 #include "shm/table_conf.h"
 #include "shm/table_dir.h"
 #include "shm/table_object.h"
@@ -253,7 +254,12 @@ open_object(const char *path, int access, bool any, struct stat *st)
 	fd = lhi_fd_openat(dir, lhi_table_dir_leaf(path), access | O_CLOEXEC |
 	    O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
 	error = errno;
+	if (fd < 0 && (error == EACCES || error == EPERM))
+		error = lhi_table_access_fail(dir, lhi_table_dir_leaf(path),
+		    path, access == O_RDWR);
 	(void)close(dir);
+	if (fd < 0 && error < 0)
+		return error;
 	if (fd >= 0 && fstat(fd, st) == 0)
 		return any && lhi_table_dir_is_system(path) ? fd :
 		    check_owner(path, fd, st);
@@ -269,10 +275,6 @@ open_object(const char *path, int access, bool any, struct stat *st)
 		return lhi_fail(-EPROTO, "%s is not a regular file", path);
 	case EROFS:
 		return lhi_table_dir_fail_read_only(path);
-	case EACCES:
-	case EPERM:
-		return lhi_fail(-EACCES, "no permission to open %s for reading"
-		    "%s", path, access == O_RDWR ? " and writing" : "");
 	default:
 		return lhi_fail(-error, "cannot open %s: %s", path,
 		    strerror(error));

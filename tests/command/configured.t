@@ -156,6 +156,23 @@ bad 3 "the line has more than" "a long line" "${good[@]}" "# $(printf '%0600d' 0
 printf '[table %s]\nowner = 4711\0\n' "$name" >"$conf"
 refused "$conf:2: " "a NUL"
 
+# Who may use root's table, which is made for root alone if nothing is said.
+lh rm --system --force
+run as 65534 65534 run --system k true
+is "$status" 77 "there is no table: 77"
+like "$err" "let root run 'leasehold init --system --table $name --group GROUP \
+--mode 660'" "  says how it is made for a group"
+lh init --system >/dev/null
+run as 65534 65534 run --system k true
+is "$status" 77 "root's alone: 77"
+like "$err" "belongs to user 0 (root), with mode 600, so only that user may \
+use it, and you are user 65534" "  says whose it is, and who asks"
+like "$err" "[table $name] with group and mode = 660 in $conf" "  what to write"
+like "$err" "leasehold init --system --configured --table $name" "  what to run"
+lh rm --system --force
+lh init --system --mode 666 >/dev/null
+give 4711
+
 # Root removes what is not trusted.
 run as 4711 4712 rm --system --force
 is "$status" 77 "its owner cannot remove it: 77"
@@ -175,7 +192,8 @@ is "$status" 64 "init --configured without --system: 64"
 conf "[table $name]" "owner = worker" "group = crew" "mode = 660"
 run as 4711 4713 run --system k true
 is "$status" 77 "its owner cannot make it: 77"
-like "$err" "let root run 'leasehold init --system'" "  says who can"
+like "$err" "let root run 'leasehold init --system --configured --table $name'" \
+    "  says who can, and how"
 run lh init --system --configured
 is "$status" 0 "init --configured: 0"
 is "$(facts)" "4711 4713 660" "  its owner, group and mode"
@@ -185,6 +203,18 @@ run as 4715 4713 run --system k true
 is "$status" 0 "  and its group"
 run as 4715 4715 run --system k true
 is "$status" 77 "  and nobody else"
+like "$err" "belongs to user 4711 (worker) and group 4713 (crew), with mode \
+660" "    says whose the table is"
+like "$err" "user 4715 is not in the group" "    why this user may not"
+like "$err" "usermod -a -G" "    what to do"
+run as 4715 4715 dump --system
+is "$status" 77 "  nor looks at it"
+like "$err" "user 4715 is not in the group" "    says why"
+chmod 640 "$system"
+run as 4715 4713 run --system k true
+is "$status" 77 "  its group may only read it: 77"
+like "$err" "only that user may use it" "    says so"
+chmod 660 "$system"
 run lh init --system --configured --if-missing
 is "$status" 0 "again with --if-missing: 0"
 run lh init --system --configured
