@@ -17,6 +17,7 @@
 #include "base/random.h"
 #include "prim/descriptor.h"
 #include "prim/sigbus.h"
+#include "shm/backing.h"
 #include "shm/claim_chunk.h"
 #include "shm/live_file.h"
 #include "shm/session_bytes.h"
@@ -153,8 +154,7 @@ attach_session(struct lh *lh, int fd, int session_fd,
 		    "remove it, and start them again", lh->v.path);
 	lh->anchor = lhi_claim_cache_cell();
 	if (error != 0 || lh->anchor == NULL)
-		return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
-		    (unsigned long long)g->object_len, lh->v.path);
+		return lhi_backing_fail_map(lh->v.path, g->object_len);
 	lhi_map_view(lh->map, g, &lh->v);
 	lh->v.t0_ns = id->t0_ns;
 	lh->v.order = id->order;

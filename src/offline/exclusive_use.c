@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <leasehold.h>
+#include "shm/backing.h"
 #include "shm/session_sign.h"
 #include "shm/session_bytes.h"
 #include "offline/exclusive_use.h"
@@ -44,8 +45,7 @@ lhi_exclusive_use_map(struct lhi_exclusive_use *a, const struct lhi_geometry *g,
 	if (a->base == MAP_FAILED)
 		a->base = NULL;
 	if (a->base == NULL)
-		return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
-		    (unsigned long long)g->object_len, a->v.path);
+		return lhi_backing_fail_map(a->v.path, g->object_len);
 	lhi_view_point(&a->v, a->base, g);
 	lhi_view_set_uuid(&a->v, id->uuid);
 	memcpy(a->v.ranges, id->ranges, sizeof(a->v.ranges));

@@ -75,8 +75,7 @@ map_or_read(struct lhi_image *im, int fd, const char *path,
 
 	im->base = lhi_sigbus_map(g->object_len, flags, im->live ? fd : -1);
 	if (im->base == MAP_FAILED)
-		return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
-		    (unsigned long long)g->object_len, path);
+		return lhi_backing_fail_map(path, g->object_len);
 	error = im->live ? 0 : read_all(fd, im->base, (off_t)g->object_len);
 	if (error == 0)
 		return 0;

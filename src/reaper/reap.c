@@ -47,6 +47,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include "base/error.h"
+#include "shm/backing.h"
 #include "shm/live_file.h"
 #include "shm/session_bytes.h"
 #include "reaper/reap_ops.h"
@@ -70,10 +71,10 @@ attach_table(struct lhi_reaper *r, int fd, const char *path,
 	error = lhi_map_get(fd, id, g, &r->map);
 	lhi_proc_unlock();
 	if (error != 0)
-		return lhi_fail(error, error == -EUCLEAN ?
-		    "the length of %s has changed since this process mapped "
-		    "it" :
-		    "no memory to map %s", path);
+		return error != -EUCLEAN ?
+		    lhi_backing_fail_map(path, g->object_len) :
+		    lhi_fail(error, "the length of %s has changed since this "
+		    "process mapped it", path);
 	lhi_map_view(r->map, g, &r->v);
 	r->v.t0_ns = id->t0_ns;
 	r->v.order = id->order;

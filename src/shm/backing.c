@@ -13,8 +13,10 @@
  * and growth touches what it gives before it counts it.
  */
 #include <errno.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/error.h"
 #include "shm/backing.h"
 #include "shm/backing_grow.h"
 
@@ -134,4 +136,22 @@ lhi_backing_seen(int fd, const struct lhi_geometry *g, struct lhi_backing *e)
 	    1u << e->level < g->n_buckets)
 		e->level++;
 	return error;
+}
+
+int
+lhi_backing_fail_map(const char *path, uint64_t len)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) != 0 ||
+	    limit.rlim_cur == RLIM_INFINITY)
+		return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
+		    (unsigned long long)len, path);
+	return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s: this "
+	    "process may have %llu KiB of addresses (ulimit -v); raise that "
+	    "limit, or use a table with fewer keys (remove this one, if it "
+	    "exists, then 'leasehold init --keys 10000 --leases 16384'); "
+	    "a table maps addresses for all keys that it may have, and takes "
+	    "memory as it grows", (unsigned long long)len, path,
+	    (unsigned long long)limit.rlim_cur / 1024);
 }

@@ -41,4 +41,8 @@ bool lhi_backing_backed(int fd, const struct shm_header *h,
 int lhi_backing_seen(int fd, const struct lhi_geometry *g,
     struct lhi_backing *e);
 
+/* There are no addresses to map an object of that length.  Says so, with the
+ * limit of this process and what to do.  Returns -ENOMEM. */
+int lhi_backing_fail_map(const char *path, uint64_t len);
+
 #endif

@@ -176,16 +176,16 @@ fill_object(int fd, int live, const char *path, const struct lh_open_opts *opts,
 		error = lhi_durable_begin(path, opts, floor, &b);
 	if (error != 0)
 		return error;
-	base = lhi_sigbus_map(sizeof(struct shm_header), MAP_SHARED, fd);
+	/* all of it: a table that its maker cannot map gets no name */
+	base = lhi_sigbus_map(g.object_len, MAP_SHARED, fd);
 	if (base == MAP_FAILED)
-		return lhi_fail(-errno, "cannot map the new table: %s",
-		    strerror(errno));
+		return lhi_backing_fail_map(path, g.object_len);
 	error = lhi_place_set(base, fd);
 	if (error == 0)
 		error = lhi_place_set_live(base, live);
 	if (error == 0)
 		initialise_header(base, &g, opts, &b);
-	lhi_sigbus_unmap(base, sizeof(struct shm_header));
+	lhi_sigbus_unmap(base, g.object_len);
 	if (error != 0)
 		return error;
 	if ((opts->group != LH_GROUP_USUAL || owner != geteuid()) &&

@@ -68,6 +68,7 @@
 #include "fence/range.h"
 #include "prim/descriptor.h"
 #include "prim/sigbus.h"
+#include "shm/backing.h"
 #include "shm/live_file.h"
 #include "shm/removal_lock.h"
 #include "shm/table_dir.h"
@@ -385,8 +386,7 @@ lhi_table_remove_finish(const char *path, int fd, const struct lhi_geometry *g)
 		return lock;
 	base = lhi_sigbus_map(g->object_len, MAP_SHARED, fd);
 	if (base == MAP_FAILED) {
-		error = lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
-		    (unsigned long long)g->object_len, path);
+		error = lhi_backing_fail_map(path, g->object_len);
 	} else {
 		lhi_view_point(&v, base, g);
 		v.t0_ns = (int64_t)sh64_load(&v.hdr->t0_ns);

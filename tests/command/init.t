@@ -107,6 +107,24 @@ wait "${racers[@]}"
 is "$(cat "$dir"/status.? | sort | uniq -c | awk '{print $2 "x" $1}' |
     paste -sd' ')" "0x1 73x5" "six at once: one has made it"
 
+# Where addresses are limited, and the usual sizes need too many.
+table narrow
+narrow() {	# narrow VERB ARGUMENT...: with 200 MB of addresses
+	(ulimit -v 200000 && lh "$@")
+}
+run narrow run k true
+is "$status" 71 "with too small a ulimit -v: 71"
+like "$err" "this process may have 200000 KiB of addresses (ulimit -v)" \
+    "  names the limit"
+like "$err" "leasehold init --keys 10000 --leases 16384" "  and the remedy"
+ok "  no table is left behind" test ! -e "$(object)"
+run narrow init --keys 10000 --leases 16384
+is "$status" 0 "  a table made so: 0"
+run narrow run k true
+is "$status" 0 "  can be used there"
+cmp_size=$(stat -c %s "$(object)")
+ok "  it maps $cmp_size bytes, about 12 MB" [ "$cmp_size" -lt 13000000 ]
+
 table init6
 if [ "$(id -u)" = 0 ]; then
 	run lh init --group 54321 --mode 660
