@@ -22,6 +22,10 @@
  * highest priority.  Against a writer that also has the highest priority only
  * -w helps.)
  *
+ * A permit of a semaphore is listed by its own key (run_keys.c), so it is never
+ * taken for a key of the semaphore's name.  A second permit is granted like any
+ * other; only where the ancestors hold all of them would the wait have no end.
+ *
  * The form is unambiguous: a table's name contains neither '+' nor ':', a comma
  * in a key is escaped (key_list.c), and the id after the last '=' has 32
  * digits.
@@ -38,6 +42,7 @@
 #include "message.h"
 #include "nesting.h"
 #include "run.h"
+#include "run_keys.h"
 #include "show.h"
 
 #define VARIABLE "LEASEHOLD_HELD"
@@ -111,6 +116,37 @@ nesting_is_held(struct lh *lh, bool system, const char *key, uint32_t *mode)
 	return held;
 }
 
+uint32_t
+nesting_count_permits(struct lh *lh, bool system, const char *semaphore)
+{
+	char key[PERMIT_KEY_SIZE];
+	uint32_t n = 0, mode;
+
+	for (uint32_t i = 1; i <= LH_SEM_MAX; i++) {
+		run_keys_permit(key, semaphore, i);
+		n += nesting_is_held(lh, system, key, &mode);
+	}
+	return n;
+}
+
+static bool
+permits_are_deadlock(struct run *r)
+{
+	char name[NAME_MAX_TEXT];
+
+	if (nesting_count_permits(r->lh, r->table.system, r->key) <
+	    r->permits || lh_sem_open(r->lh, r->key, r->permits, &r->sem) != 0)
+		return false;	/* the acquire says what is wrong with it */
+	(void)text_name(name, r->key);
+	if (r->wait_ms == 0)
+		message_busy("all permits of '%s' are held by commands that "
+		    "this one was started from", name);
+	else
+		message("all permits of '%s' are held by commands that this "
+		    "one was started from: it would wait for itself", name);
+	return true;
+}
+
 bool
 nesting_is_deadlock(struct run *r)
 {
@@ -118,6 +154,8 @@ nesting_is_deadlock(struct run *r)
 	uint32_t mode;
 
 	r->nested = false;
+	if (r->permits != 0)
+		return permits_are_deadlock(r);
 	for (size_t i = 0; i < r->n; i++) {
 		if (!nesting_is_held(r->lh, r->table.system, r->items[i].key,
 		    &mode))

@@ -19,6 +19,11 @@ bool nesting_is_deadlock(struct run *r);
 bool nesting_is_held(struct lh *lh, bool system, const char *key,
     uint32_t *mode);
 
+/* Returns how many permits of that semaphore the leases hold that
+ * LEASEHOLD_HELD names. */
+uint32_t nesting_count_permits(struct lh *lh, bool system,
+    const char *semaphore);
+
 /* Returns LEASEHOLD_HELD with our leases added: allocated, or NULL. */
 char *nesting_list(struct run *r);
 

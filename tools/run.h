@@ -22,11 +22,14 @@
 #include "daemon/text.h"
 #include "open_table.h"
 
+#define PERMIT_KEY_SIZE 256	/* of the longest key, with its end */
+
 struct run {
 	/* The options. */
 	struct table_opts table;
 	const char *key;	/* one key, or several with commas between
-				 * them */
+				 * them; with --permits the semaphore, then
+				 * permit_key */
 	char **argv;		/* the command, with the shell of -c in front */
 	const char *title;	/* our name for others: that of the command */
 	uint32_t mode;		/* enum lh_mode */
@@ -48,6 +51,8 @@ struct run {
 	/* The state. */
 	struct lh *lh;
 	struct lh_sem *sem;	/* with --permits */
+	char permit_key[PERMIT_KEY_SIZE];	/* the permit's key, once it
+						 * is held */
 	struct lh_item items[LH_MANY_MAX];	/* the keys, one an item */
 	struct lh_lease leases[LH_MANY_MAX];
 	size_t n;

@@ -11,8 +11,10 @@
  *
  * key_list.c describes how a key with a comma is written.
  *
- * With --permits the one key is the name of a semaphore, and the lease is on
- * one of its permits.
+ * With --permits the one key is the name of a semaphore until a permit is
+ * held, and from then on the permit's key: the job finds that one in
+ * LEASEHOLD_KEY and LEASEHOLD_HELD, and can verify its lease by it.  The name
+ * alone would name a key that this command does not hold.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -83,13 +85,47 @@ note_first_expiry(struct run *r)
 			r->expires_ns = r->leases[i].expires_ns;
 }
 
+void
+run_keys_permit(char key[PERMIT_KEY_SIZE], const char *name, uint32_t number)
+{
+	(void)snprintf(key, PERMIT_KEY_SIZE, "%s\1permit %" PRIu32, name,
+	    number);
+}
+
+static int
+is_held(const struct lh_key_info *info, void *arg)
+{
+	return 0;
+}
+
+/* Looks up which permit the lease is on.  A lease that has ended already is on
+ * none: the guard will find that out. */
+static void
+note_permit(struct run *r)
+{
+	const char *name = r->items[0].key;
+
+	for (uint32_t i = 1; i <= r->permits; i++) {
+		run_keys_permit(r->permit_key, name, i);
+		if (lh_status(r->lh, r->permit_key, r->leases[0].id,
+		    is_held, NULL) == 0) {
+			r->key = r->items[0].key = r->permit_key;
+			return;
+		}
+	}
+}
+
 static int
 acquire_permit(struct run *r, const struct lh_acquire_opts *opts)
 {
 	int e = r->sem != NULL ? 0 : lh_sem_open(r->lh, r->items[0].key,
 	    r->permits, &r->sem);
 
-	return e != 0 ? e : lh_sem_acquire(r->sem, opts, r->leases);
+	if (e == 0)
+		e = lh_sem_acquire(r->sem, opts, r->leases);
+	if (e == 0)
+		note_permit(r);
+	return e;
 }
 
 int

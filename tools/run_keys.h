@@ -16,6 +16,10 @@ int run_keys_extend(struct run *r);
 int run_keys_verify(struct run *r);
 int run_keys_release(struct run *r);
 
+/* Writes the key of that permit of the semaphore (<leasehold/sem.h>). */
+void run_keys_permit(char key[PERMIT_KEY_SIZE], const char *name,
+    uint32_t number);
+
 /* True if a process has asked for one of the keys since the last call. */
 bool run_keys_asked(struct run *r);
 

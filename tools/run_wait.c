@@ -231,8 +231,7 @@ report_inconsistent(const struct run *r)
 		if (r->leases[i].notes & LH_NOTE_INCONSISTENT)
 			message("warning: a holder of '%s' did not release it, "
 			    "and what it guards may be inconsistent",
-			    text_name(name, r->permits > 0 ? r->key :
-			    r->items[i].key));
+			    text_name(name, r->items[i].key));
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `leasehold sem`: shows or destroys a semaphore.  `sem run` is `run
- * --permits`. */
+/* `leasehold sem`: shows or destroys a semaphore, and says whether this process
+ * has a permit of it.  `sem run` is `run --permits`. */
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -13,6 +13,7 @@
 #include "daemon/text.h"
 #include "daemon/usage_error.h"
 #include "message.h"
+#include "nesting.h"
 #include "open_table.h"
 #include "output.h"
 #include "parse.h"
@@ -22,13 +23,17 @@
 
 static const char help[] =
 "usage: leasehold sem status [OPTION...] NAME\n"
+"       leasehold sem held [OPTION...] NAME\n"
 "       leasehold sem destroy [OPTION...] NAME\n"
 "       leasehold sem run --permits N [OPTION...] NAME [--] COMMAND ...\n"
 "\n"
 "status prints how many permits the semaphore NAME has, how many are held and\n"
-"how many wait for one.  destroy removes it if it is not in use; then it can\n"
-"get another number.  run is 'leasehold run' with --permits.\n"
-"Exit status 0; 1: there is no such semaphore; 75: it is in use.\n"
+"how many wait for one.  held asks whether this process belongs to a\n"
+"'sem run' that holds a permit now, and prints nothing.  destroy removes it\n"
+"if it is not in use; then it can get another number.  run is 'leasehold run'\n"
+"with --permits.\n"
+"Exit status 0; 1: there is no such semaphore, or no permit is held (held);\n"
+"75: it is in use.\n"
 "\n"
 "  -q, --quiet       print nothing when it is in use (destroy), or when no\n"
 "                    permit is free in time (run)\n"
@@ -93,20 +98,31 @@ destroy_semaphore(struct lh *lh, const char *name)
 }
 
 static int
-open_and_do(const struct table_opts *table, const char *name, bool to_destroy)
+missing_table(const struct table_opts *table, char what)
+{
+	return what == 'd' ? EX_YES : what == 'h' ? EX_NO :
+	    open_table_missing(table);
+}
+
+/* what: the first letter of status, held or destroy. */
+static int
+open_and_do(const struct table_opts *table, const char *name, char what)
 {
 	struct lh *lh;
 	int e = open_table(&lh, table, LH_NO_CREATE, NULL);
 
-	if (e == -ENOENT && to_destroy)
-		return EX_YES;
 	if (e == -ENOENT)
-		return open_table_missing(table);
+		return missing_table(table, what);
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
-	e = to_destroy ? destroy_semaphore(lh, name) : show_semaphore(lh, name,
-	    table->json);
+	if (what == 'd')
+		e = destroy_semaphore(lh, name);
+	else if (what == 's')
+		e = show_semaphore(lh, name, table->json);
+	else
+		e = nesting_count_permits(lh, table->system, name) > 0 ?
+		    EX_YES : EX_NO;
 	(void)lh_close(lh);
 	return e;
 }
@@ -141,14 +157,14 @@ verb_sem(int argc, char **argv)
 	static const struct verb_opts own = { options, "q", take_option, NULL };
 	const char *what = argc > 1 ? argv[1] : "--help";
 	struct table_opts table = { 0 };
-	bool to_destroy = strcmp(what, "destroy") == 0;
 	int e;
 
 	if (strcmp(what, "run") == 0)
 		return run_with_permit(argc - 1, argv + 1);
-	if (!to_destroy && strcmp(what, "status") != 0 && what[0] != '-')
-		return usage_error("sem: '%s' is none of status, destroy, run",
-		    what);
+	if (strcmp(what, "destroy") != 0 && strcmp(what, "status") != 0 &&
+	    strcmp(what, "held") != 0 && what[0] != '-')
+		return usage_error("sem: '%s' is none of status, held, "
+		    "destroy, run", what);
 	if (what[0] != '-') {
 		argc--;
 		argv++;
@@ -156,10 +172,10 @@ verb_sem(int argc, char **argv)
 	if (!parse_verb_opts("sem", help, argc, argv, &table, &own, &e))
 		return e;
 	if (what[0] == '-' || optind + 1 != argc)
-		return usage_error("leasehold sem status NAME, or sem destroy "
-		    "NAME");
-	if (table.json && to_destroy)
-		return usage_error("sem destroy prints nothing: no --json");
+		return usage_error("leasehold sem status NAME, sem held NAME, "
+		    "or sem destroy NAME");
+	if (table.json && what[0] != 's')
+		return usage_error("sem %s prints nothing: no --json", what);
 	return parse_key(argv[optind]) != 0 ? EX_BAD_USAGE :
-	    open_and_do(&table, argv[optind], to_destroy);
+	    open_and_do(&table, argv[optind], what[0]);
 }

@@ -11,11 +11,46 @@ run lh sem status jobs
 is "$status" 1 "no table: 1"
 run lh sem destroy jobs
 is "$status" 0 "nothing to destroy: 0"
+run lh sem held jobs
+is "$status$out$err" 1 "no table, no permit: 1"
 run lh sem run --permits 2 jobs sh -c 'echo "$LEASEHOLD_KEY $LEASEHOLD_FENCE"'
 is "$status" 0 "run under a permit: 0"
 isnt "$out" "jobs " "  with its token"
 run lh sem status jobs
 is "$out" "jobs: 0 of 2 permits held, 0 waiting" "  given back after it"
+
+# The job has a permit, and not the key of the semaphore's name.
+# shellcheck disable=SC2016
+in_job() { run lh sem run --permits 2 jobs sh -c "$1"; }
+in_job '"$LEASEHOLD" held "$LEASEHOLD_KEY"'
+is "$status" 0 "held of \$LEASEHOLD_KEY in the job: 0"
+in_job '"$LEASEHOLD" verify "$LEASEHOLD_KEY" "$LEASEHOLD_FENCE"'
+is "$status$err" 0 "verify of it and the token: 0"
+in_job '"$LEASEHOLD" sem held jobs'
+is "$status$out$err" 0 "sem held in the job: 0"
+in_job '"$LEASEHOLD" held jobs'
+is "$status" 1 "held of a key of the semaphore's name: 1"
+in_job '"$LEASEHOLD" sem held others'
+is "$status$err" 1 "sem held of another semaphore: 1"
+in_job '"$LEASEHOLD" run -n jobs true'
+is "$status$err" 0 "the key of the semaphore's name is free in the job"
+in_job '"$LEASEHOLD" sem run -n --permits 2 jobs "$LEASEHOLD" sem held jobs'
+is "$status$err" 0 "a second permit in the job: 0"
+in_job 'exec 2>&1; "$LEASEHOLD" sem run -w 20s --permits 2 jobs \
+    "$LEASEHOLD" sem run -w 20s --permits 2 jobs true'
+is "$status" 75 "a third of two, inside both: 75"
+like "$out" "it would wait for itself" "  because it would wait for itself"
+between "$took" 0 "$(t_ms 10000)" "  at once"
+in_job '"$LEASEHOLD" sem run --permits 1 jobs true'
+is "$status" 64 "another number in the job: 64"
+run lh run jobs "$LEASEHOLD" sem held jobs
+is "$status" 1 "sem held inside a run of the key of that name: 1"
+run lh sem held jobs
+is "$status$out$err" 1 "sem held outside: 1"
+# shellcheck disable=SC2016
+lh sem run --permits 2 jobs sh -c 'echo "$LEASEHOLD_HELD"' >"$dir/left"
+LEASEHOLD_HELD=$(cat "$dir/left") run lh sem held jobs
+is "$status" 1 "sem held after the job, with its environment: 1"
 
 bg "$LEASEHOLD" run --permits 2 jobs sleep 150
 one=$pid
@@ -64,5 +99,7 @@ run lh sem sing jobs
 is "$status" 64 "an unknown thing to do: 64"
 run lh sem status
 is "$status" 64 "no name: 64"
+run lh sem held --json jobs
+is "$status" 64 "held prints nothing: --json is 64"
 
 finish
