@@ -19,6 +19,10 @@
  * the lease is still held, or it was released, broken, converted or handed over
  * afterwards.  A grant with its own release or break, by token, is certain
  * whatever else is missing (log_history.c).
+ *
+ * Where the table's clock is that of another time namespace, its events are
+ * compared with the moment by the wall clock at its creation, which may have
+ * been set since: no answer is certain then.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -87,13 +91,6 @@ compare_time(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Adds present holders whose lease began before that moment. */
-struct present {
-	struct past *p;
-	int64_t zero_ms;
-	int64_t now_ns;		/* on the table's clock */
-};
-
 /* Returns when a conversion or hand-off made that token, in ms, or 0. */
 static int64_t
 moved_ms(const struct past *p, uint64_t token)
@@ -107,49 +104,46 @@ moved_ms(const struct past *p, uint64_t token)
 }
 
 static int
-note_zero(const struct lh_dump_table *t, void *arg)
+note_clock(const struct lh_dump_table *t, void *arg)
 {
-	struct present *now = arg;
-
-	now->zero_ms = t->zero_epoch_ms;
-	now->now_ns = (moment_now_ms() - t->zero_epoch_ms) * 1000000;
+	log_now_set_clock(&((struct past *)arg)->now, t);
 	return 0;
 }
 
+/* Adds present holders whose lease began before that moment. */
 static int
 note_key(const struct lh_dump_key *k, void *arg)
 {
-	struct present *now = arg;
+	struct past *p = arg;
 	const struct lh_key_info *info = k->info;
 
-	if (strcmp(info->key, now->p->o->key) != 0)
+	if (strcmp(info->key, p->o->key) != 0)
 		return 0;
 	for (uint32_t i = 0; i < info->n_holders; i++) {
 		const struct lh_party *a = &info->holders[i];
 		struct holder h = { .session = a->id[0], .token = a->token,
-		    .mode = a->mode, .certain = true, .stayed = true,
-		    .since_ms = (int64_t)((uint64_t)now->zero_ms +
-		    (uint64_t)(a->since_ns / 1000000)) };
-
-		int64_t moved = moved_ms(now->p, a->token);
+		    .mode = a->mode, .since_ms = (int64_t)((uint64_t)
+		    p->now.zero_ms + (uint64_t)(a->since_ns / 1000000)) };
+		enum log_now_answer held = log_now_is_held(&p->now, a);
+		int64_t moved = moved_ms(p, a->token);
 
 		/* (The end of an expired lease is not recorded.  A lease that
 		 * was converted or handed over is as old as the original.) */
-		if (h.since_ms > now->p->at_ms || moved > now->p->at_ms ||
-		    a->expires_ns <= now->now_ns ||
-		    log_now_has_ended(&now->p->now, a))
+		if (h.since_ms > p->at_ms || moved > p->at_ms ||
+		    a->expires_ns <= p->now.now_ns || held == LOG_NOW_ENDED)
 			continue;
+		h.certain = h.stayed = held == LOG_NOW_HELD;
 		(void)show_party(h.who, a);
 		if ((a->flags & LH_PARTY_SESSION) != 0 && moved == 0 &&
-		    a->since_ns <= now->p->lost_ns) {
+		    a->since_ns <= p->lost_ns) {
 			h.certain = false;
 			(void)strcat(h.who, ", or who handed it over to that");
 		}
 		/* its event may have been applied already */
-		log_history_drop(now->p, h.token, h.session, LH_NO_RECORD);
+		log_history_drop(p, h.token, h.session, LH_NO_RECORD);
 		if (h.mode == LH_EXCLUSIVE)
-			now->p->n_holders = 0;
-		(void)log_history_add(now->p, &h);
+			p->n_holders = 0;
+		(void)log_history_add(p, &h);
 	}
 	return 0;
 }
@@ -157,9 +151,8 @@ note_key(const struct lh_dump_key *k, void *arg)
 static int
 read_history(struct past *p)
 {
-	const struct lh_dump_to to = { sizeof(to), note_zero, NULL, note_key,
+	const struct lh_dump_to to = { sizeof(to), note_clock, NULL, note_key,
 	    NULL };
-	struct present now = { p, 0, 0 };
 	struct lh_log_opts ask = log_query(p->o);
 	int error = lh_log(p->o->table.name, &ask, collect_event, p);
 
@@ -181,7 +174,7 @@ read_history(struct past *p)
 		else
 			log_history_later(p, &p->events[i]);
 	}
-	error = lh_dump(p->o->table.name, p->o->file, ask.flags, &to, &now);
+	error = lh_dump(p->o->table.name, p->o->file, ask.flags, &to, p);
 	return error > 0 ? 0 : error;	/* damage is reported by fsck */
 }
 
@@ -245,7 +238,10 @@ print_text(struct past *p, bool certain)
 	if (p->n_holders == 0)
 		printf("nobody %s %s at %s\n", certain ? "held" :
 		    "is known to have held", name, when);
-	if (!certain)
+	if (p->now.other_clock)
+		printf("(which of its times that was is not known here: the "
+		    "table is of another time namespace)\n");
+	else if (!certain)
 		printf("(what programs acquire through the library, without a "
 		    "wait, is recorded only while 'leasehold log --grants "
 		    "on')\n");
@@ -270,9 +266,10 @@ log_at(const struct log_opts *o)
 	error = log_now_ask(&p.now, o);
 	if (error == 0)
 		error = read_history(&p);
-	certain = p.settled && p.n_holders == 0;
+	certain = p.settled && p.n_holders == 0 && !p.now.other_clock;
 	for (size_t i = 0; i < p.n_holders; i++) {
-		p.holders[i].certain &= p.holders[i].stayed;
+		p.holders[i].certain &= p.holders[i].stayed &&
+		    !p.now.other_clock;
 		certain |= p.holders[i].certain;
 	}
 	if (error != 0) {

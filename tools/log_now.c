@@ -6,13 +6,14 @@
  * attached process can find out whether a holder still lives: it checks the
  * sign of life, which a descendant of the holder may keep.  So the table is
  * asked first, without a session, because opening one would itself be an event.
- * Without that answer, a holder whose process cannot be seen may have died.
+ * Without that answer it is not known whether a holder lives: its pid may be
+ * one of another namespace, or of another process by now.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <leasehold.h>
 #include "log_now.h"
+#include "moment.h"
 
 static int
 note_holders(const struct lh_key_info *info, void *arg)
@@ -51,17 +52,29 @@ log_now_ask(struct log_now *now, const struct log_opts *o)
 	return error == -ENOMEM ? error : 0;
 }
 
-bool
-log_now_has_ended(const struct log_now *now, const struct lh_party *p)
+enum log_now_answer
+log_now_is_held(const struct log_now *now, const struct lh_party *p)
 {
 	if (!now->asked)
-		return (p->flags & LH_PARTY_SESSION) == 0 &&
-		    kill((pid_t)p->pid, 0) != 0 && errno == ESRCH;
+		return LOG_NOW_UNKNOWN;
 	for (size_t i = 0; i < now->n; i++)
 		if (now->leases[i].session == p->id[0] &&
 		    now->leases[i].token == p->token)
-			return false;
-	return true;
+			return LOG_NOW_HELD;
+	return LOG_NOW_ENDED;
+}
+
+void
+log_now_set_clock(struct log_now *now, const struct lh_dump_table *t)
+{
+	now->other_clock = (t->flags & LH_DUMP_OTHER_CLOCK) != 0;
+	if (t->clock_ns != 0) {
+		now->now_ns = t->clock_ns;
+		now->zero_ms = moment_now_ms() - t->clock_ns / 1000000;
+	} else {
+		now->zero_ms = t->zero_epoch_ms;
+		now->now_ns = (moment_now_ms() - now->zero_ms) * 1000000;
+	}
 }
 
 void

@@ -8,12 +8,18 @@
 #include <stdint.h>
 #include "log_query.h"
 
+enum log_now_answer { LOG_NOW_HELD, LOG_NOW_ENDED, LOG_NOW_UNKNOWN };
+
 struct log_now {
 	bool asked;		/* the table said who holds the key */
 	struct log_now_lease {
 		uint64_t session, token;
 	} *leases;
 	size_t n;
+	bool other_clock;	/* of another time namespace: when an event was
+				 * is not known exactly */
+	int64_t now_ns;		/* the table's clock */
+	int64_t zero_ms;	/* since 1970, when that was 0 */
 };
 
 /*
@@ -24,9 +30,13 @@ struct log_now {
  */
 int log_now_ask(struct log_now *now, const struct log_opts *o);
 
-/* True if that holder's lease has ended although the table's memory still names
- * it as the holder, because it has not been reclaimed yet. */
-bool log_now_has_ended(const struct log_now *now, const struct lh_party *p);
+/* Returns whether that holder still has its lease; LOG_NOW_ENDED: the table's
+ * memory still names it as the holder, because it has not been reclaimed. */
+enum log_now_answer log_now_is_held(const struct log_now *now,
+    const struct lh_party *p);
+
+/* Notes how the table's clock stands to the wall clock. */
+void log_now_set_clock(struct log_now *now, const struct lh_dump_table *t);
 
 void log_now_free(struct log_now *now);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The query of `log` and `log --at` to the flight recorder, and its errors. */
 #include <errno.h>
+#include <stdbool.h>
 #include <leasehold.h>
 #include "daemon/exit_status.h"
 #include "log_query.h"
@@ -16,6 +17,27 @@ log_query(const struct log_opts *o)
 	ask.file = o->file;
 	ask.key = o->key;
 	return ask;
+}
+
+static int
+note_clock(const struct lh_dump_table *t, void *arg)
+{
+	*(bool *)arg = (t->flags & LH_DUMP_OTHER_CLOCK) != 0;
+	return 1;	/* no more is asked */
+}
+
+void
+log_query_warn(const struct log_opts *o)
+{
+	const struct lh_dump_to to = { sizeof(to), note_clock, NULL, NULL,
+	    NULL };
+	bool other = false;
+
+	(void)lh_dump(o->table.name, o->file, log_query(o).flags, &to, &other);
+	if (other)
+		message("the table is of another time namespace: these times "
+		    "are reckoned from its creation, and wrong by as much as "
+		    "the clock was set since");
 }
 
 int

@@ -22,6 +22,9 @@ struct log_opts {
 /* Returns the library's options for this query. */
 struct lh_log_opts log_query(const struct log_opts *o);
 
+/* Warns if the times of the events are not known exactly. */
+void log_query_warn(const struct log_opts *o);
+
 /* Prints an error of the library about this query. Returns the exit status. */
 int log_query_error(const struct log_opts *o, int error);
 

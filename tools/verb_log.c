@@ -138,6 +138,7 @@ print_log(const struct log_opts *o)
 	    .last_ns = INT64_MIN / 2 };
 	int error;
 
+	log_query_warn(o);
 	if (o->since_ms >= 0)
 		l.from_ms = moment_now_ms() - o->since_ms;
 	if (o->follow)

@@ -20,6 +20,9 @@ extern "C" {
 /* lh_dump_table.flags */
 #define LH_DUMP_DAMAGED	0x1u	/* damage was met while it was in use */
 #define LH_DUMP_RETIRED	0x2u	/* it is being, or was, removed */
+#define LH_DUMP_OTHER_CLOCK 0x10000u /* it is in use, and its clock is that of
+				 * another time namespace, or may be (/proc
+				 * cannot be read) */
 
 struct lh_dump_table {
 	size_t size;		/* sizeof(struct lh_dump_table) */
@@ -30,7 +33,8 @@ struct lh_dump_table {
 	uint32_t order;		/* enum lh_order */
 	uint32_t creator_pid;
 	int64_t created_epoch_ms;
-	int64_t zero_epoch_ms;	/* when its clock would have been 0 */
+	int64_t zero_epoch_ms;	/* when its clock would have been 0, by the
+				 * wall clock at its creation */
 	uint32_t max_keys, ready_keys;	/* at most; with memory by now */
 	uint32_t max_leases, ready_leases;
 	uint32_t max_sessions;
@@ -42,6 +46,8 @@ struct lh_dump_table {
 	const char *fence_dir;	/* "": it has no fence file */
 	uint64_t token_last;	/* of a table whose tokens rise over all keys:
 				 * the last one drawn; 0 of any other */
+	int64_t clock_ns;	/* its clock now; 0: it cannot be asked (an
+				 * image, LH_DUMP_OTHER_CLOCK) */
 };
 
 struct lh_dump_session {

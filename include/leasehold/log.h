@@ -62,7 +62,8 @@ struct lh_log_entry {
 	size_t size;		/* sizeof(struct lh_log_entry) */
 	int64_t time_ns;	/* table clock */
 	int64_t epoch_ms;	/* the same since 1970, as the clocks are now;
-				 * of an image: as they were at its creation */
+				 * of an image, and of a table of another time
+				 * namespace: as they were at its creation */
 	uint32_t kind;		/* enum lh_log_kind */
 	uint32_t mode;		/* enum lh_mode, of a lease or wait */
 	uint32_t ending;	/* enum lh_ending: of the lease before a grant,

@@ -82,6 +82,10 @@ report_table(struct dump *d)
 	memcpy(fence_dir, h->fence_dir, sizeof(fence_dir) - 1);
 	t.zero_epoch_ms = (int64_t)((uint64_t)t.created_epoch_ms -
 	    (uint64_t)(v->t0_ns / NS_PER_MS));
+	if (lhi_image_has_our_clock(&d->im))
+		t.clock_ns = lhi_now_ns(v);
+	else if (d->im.live)
+		t.flags |= LH_DUMP_OTHER_CLOCK;
 	return d->to->table == NULL ? 0 : d->to->table(&t, d->arg);
 }
 

@@ -345,7 +345,7 @@ zero_epoch_ms(const struct log *l)
 {
 	struct timespec wall;
 
-	if (!l->im.live)	/* whatever is written there */
+	if (!lhi_image_has_our_clock(&l->im))	/* whatever is written there */
 		return (int64_t)(sh64_load(&l->im.v.hdr->created_epoch_ms) -
 		    (uint64_t)(l->im.v.t0_ns / NS_PER_MS));
 	(void)clock_gettime(CLOCK_REALTIME, &wall);

@@ -143,3 +143,9 @@ lhi_image_close(struct lhi_image *im)
 {
 	lhi_sigbus_unmap(im->base, im->v.geo.object_len);
 }
+
+bool
+lhi_image_has_our_clock(const struct lhi_image *im)
+{
+	return im->live && lhi_view_same_time(&im->v);
+}

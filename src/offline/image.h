@@ -18,4 +18,7 @@ struct lhi_image {
 int lhi_image_open(struct lhi_image *im, const char *path, bool live);
 void lhi_image_close(struct lhi_image *im);
 
+/* True if the table is in use and this process has its clock. */
+bool lhi_image_has_our_clock(const struct lhi_image *im);
+
 #endif
