@@ -206,7 +206,7 @@ is_never_used(int fd, const struct lhi_geometry *g)
 static bool
 is_retired_now(int fd)
 {
-	struct shm_header h;
+	struct shm_header h = { .flags = 0 };
 
 	return pread(fd, &h.flags, sizeof(h.flags),
 	    offsetof(struct shm_header, flags)) == sizeof(h.flags) &&
