@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarantee G4, timing T2, crash row C1, amendment C9: a process that is killed
- * inside lh_close() is provably dead.
+ * Guarantee G4, timing T2, crash row CL1, amendment C9: a process that is
+ * killed inside lh_close() is provably dead.
  *
  * A closing session no longer looks like a living one, and has not released its
  * leases yet.  If its process is stopped there, it keeps them; if the process

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarantees G1, G2 and G6, crash rows I1, I2, H1 and H2, amendment C15: the
+ * Guarantees G1, G2 and G6, crash rows NK1, NK2, H1 and H2, amendment C15: the
  * lives of a slot do not touch each other.
  *
  * A maker of a key is stopped at each of its steps: another caller that wants

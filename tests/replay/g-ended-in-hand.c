@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarantee G9, crash rows T5 and T6: a lease that is ended during a hand-off
+ * Guarantee G9, crash rows SE5 and SE6: a lease that is ended during a hand-off
  * is not handed over.  It is broken, released, shortened or expires while the
  * giver is stopped between the steps of the hand-off, also when the giver's
  * claim is free or in use again by the time the giver looks.  A hand-off whose

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarantees G1 and G2, crash row I2: a lookup finds keys that are in the
+ * Guarantees G1 and G2, crash row NK2: a lookup finds keys that are in the
  * table, and not a key that is only being made in the slot that the lookup has
  * reached.  The finder is stopped when it has seen that the slot is linked,
  * before it reads the slot's name.  Meanwhile the key is evicted and made again

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarantee G9, the lock-delay of named sessions (crash row T6): a hand-over of
- * a session's lease is stopped after its swap, and the session ends meanwhile.
- * The key must be reserved for the lock-delay, also if the session's record is
- * in use again.  It must not be reserved if the lease was a reader's, was
- * released before, or if the session was destroyed.
+ * Guarantee G9, the lock-delay of named sessions (crash row SE6): a hand-over
+ * of a session's lease is stopped after its swap, and the session ends
+ * meanwhile. The key must be reserved for the lock-delay, also if the session's
+ * record is in use again.  It must not be reserved if the lease was a reader's,
+ * was released before, or if the session was destroyed.
  *
  * Otherwise the next holder would begin while work of the ended session may
  * still be under way; or a key would be refused without a reason.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarantees G3 and G9, crash rows V1 and T5: two threads present one lease at
+ * Guarantees G3 and G9, crash rows V1 and SE5: two threads present one lease at
  * once.  One converts it or hands it over, and is stopped; the other extends,
  * releases, converts, or hands over the lease, or sets its value.  The answers
  * of the two must be true together, and nothing may be left behind.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarantee G9, named sessions (crash rows T4 and T6): a caller that moves a
+ * Guarantee G9, named sessions (crash rows SE4 and SE6): a caller that moves a
  * lease of a named session is stopped, and the lease has ended when it goes on.
  * It must not mark a later use of the claim as moving, a release of the lease
  * must report success, and the key must be reserved for the lock-delay of an

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarantee G4, named sessions (crash row T4): several callers present one
+ * Guarantee G4, named sessions (crash row SE4): several callers present one
  * lease of a named session at once, to hand it over or to convert it.  A caller
  * that comes too late must leave the claim's marks of the winner as they are:
  * the claim of a killed winner comes back to the session, and a lease that goes

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarantee G10, crash rows RQ1 to RQ4: a caller makes a request, and is
+ * Guarantee G10, crash rows AQ1 to AQ4: a caller makes a request, and is
  * stopped while it writes the request down, when others can see it, and when it
  * has found itself alone.  Another caller makes the same request meanwhile:
  * both must return the same lease.  The same when the first is killed there, in

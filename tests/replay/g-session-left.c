@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarantee G4, named sessions (crash rows T3, T4 and T6): a process that hands
- * over or converts a lease of a named session is killed, or comes too late.
- * The session's end must delete only keys that the session holds, no claim may
- * be lost, and no key may be acquired before its lock-delay is over.
+ * Guarantee G4, named sessions (crash rows SE3, SE4 and SE6): a process that
+ * hands over or converts a lease of a named session is killed, or comes too
+ * late. The session's end must delete only keys that the session holds, no
+ * claim may be lost, and no key may be acquired before its lock-delay is over.
  *
  * Otherwise the end of a session would delete a key of others, or the table
  * would lose claims until all its users are gone.

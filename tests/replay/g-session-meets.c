@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 8 */
 /*
- * Guarantees G4 and G9, named sessions (crash rows V1 and T5): a session ends,
+ * Guarantees G4 and G9, named sessions (crash rows V1 and SE5): a session ends,
  * or a process that presents a lease of it is killed, while the lease is handed
  * over, converted, or used to set a value.  A lease of an ended session must be
  * lost for good; a lease whose presenter was killed must still be extended and

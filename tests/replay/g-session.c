@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarantees G1, G3 and G4, named sessions (crash rows T1 to T3). A renewal
+ * Guarantees G1, G3 and G4, named sessions (crash rows SE1 to SE3). A renewal
  * races the session's end: only one of them may win.  Two processes make one
  * name at once: both must have the same session.  A process that keeps a chunk
  * of claims is stopped while the session is destroyed, or is killed: the claims

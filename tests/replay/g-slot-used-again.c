@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarantees G1, G2 and G12, crash row I3: a call has found key "a" and is
+ * Guarantees G1, G2 and G12, crash row NK3: a call has found key "a" and is
  * stopped.  Others evict "a" and make key "b" in the same slot.  The call must
  * act on "a" or report that there is no such key, and never on "b".
  *
