@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "api/attach_fail.h"
 #include "api/attach_look.h"
 #include "base/error.h"
 #include "prim/bytelock.h"
@@ -25,13 +26,6 @@
 
 /* A session id that no session has: incarnations do not get that far. */
 #define NO_SESSION sid_make(MASK(INC_BITS), 0)
-
-int
-lhi_attach_fail_removal(const struct lhi_view *v)
-{
-	return lhi_fail(-EAGAIN, "%s is being removed or repaired by a process "
-	    "that does not go on: end it, or let it run", v->path);
-}
 
 /* True if this process is root's, or the owner's of the file. */
 static bool

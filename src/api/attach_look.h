@@ -9,7 +9,4 @@
  * file, which the caller closes.  0; -EAGAIN: the table is being removed. */
 int lhi_attach_to_look(struct lh *lh, int fd);
 
-/* -EAGAIN, with the sentence for a caller who has tried for long enough. */
-int lhi_attach_fail_removal(const struct lhi_view *v);
-
 #endif

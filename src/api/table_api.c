@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include <leasehold.h>
+#include "api/attach_fail.h"
 #include "api/attach_look.h"
 #include "api/liveness_api.h"
 #include "base/error.h"
@@ -105,7 +106,7 @@ take_session(struct lh *lh, int session_fd, const char *application, bool
 		    lhi_session_removal_held(lhi_live_probe_fd(&lh->v)))
 			return lhi_attach_fail_removal(&lh->v);
 	}
-	return error;
+	return error == -ENOSPC ? lhi_attach_fail_full(&lh->v, error) : error;
 }
 
 /* Ends the session, and first its second sign: then whoever holds that does not
@@ -413,8 +414,10 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 		error = open_once(out, name, o);
 	}
 	(void)pthread_setcancelstate(cancel, NULL);
+	if (error == -EAGAIN)
+		error = lhi_attach_fail_busy(name, o->flags & LH_SYSTEM);
 	errno = saved;
-	return error == -EAGAIN ? -EBUSY : error;
+	return error;
 }
 
 /* Release and free every claim of ours. */

@@ -131,6 +131,24 @@ lhi_removal_lock(const char *path)
 }
 
 int
+lhi_removal_is_at_work(const char *path)
+{
+	int dir = lhi_table_dir_open(path, false), fd, held;
+	char leaf[TABLE_LEAF_MAX];
+
+	if (dir < 0)
+		return -1;
+	lhi_table_dir_beside(leaf, path, ".removal");
+	fd = lhi_fd_openat(dir, leaf, O_RDWR | O_CLOEXEC | O_NOFOLLOW |
+	    O_NONBLOCK, 0);
+	held = fd >= 0 ? lhi_byte_held(fd, 0) : errno == ENOENT ? 0 : -1;
+	if (fd >= 0)
+		(void)close(fd);
+	(void)close(dir);
+	return held < 0 ? -1 : held;
+}
+
+int
 lhi_removal_fail_busy(const char *path)
 {
 	int dir = lhi_table_dir_open(path, false);

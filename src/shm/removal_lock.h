@@ -6,6 +6,10 @@
 /* Locks the name of the table at path for a removal.  A descriptor; -EAGAIN:
  * another process is at it; -EACCES: it is not ours to remove; -errno. */
 int lhi_removal_lock(const char *path);
+/* Returns 1 if a process has that lock; 0 if none has; -1 if this process may
+ * not ask, and the file of the lock is there. */
+int lhi_removal_is_at_work(const char *path);
+
 /* Fails with -EBUSY, and names the process that has the lock, if it is known,
  * and whether it is stopped. */
 int lhi_removal_fail_busy(const char *path);

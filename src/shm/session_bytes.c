@@ -61,6 +61,16 @@ lhi_session_visit(int fd)
 	return lhi_byte_share(fd, VISITORS_BYTE);
 }
 
+bool
+lhi_session_visits_barred(int fd)
+{
+	int error = lhi_byte_share(fd, VISITORS_BYTE);
+
+	if (error == 0)
+		lhi_byte_unlock(fd, VISITORS_BYTE);
+	return error == -EAGAIN;
+}
+
 void
 lhi_session_leave(int fd)
 {

@@ -48,6 +48,7 @@ int lhi_session_bar(const struct lhi_view *v, int fd);
  */
 int lhi_session_visit(int fd);
 void lhi_session_leave(int fd);
+bool lhi_session_visits_barred(int fd);
 int lhi_session_bar_visits(int fd);
 
 /*

@@ -97,6 +97,10 @@ time.sleep(60)' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" \
 locker=$!
 mind $locker
 until_true 10000 grep -q locked "$dir/locker"
+run lh run k true
+is "$status" 75 "a member has locked every byte: a run is refused"
+like "$err" "locked by python3 (pid $locker): end it" "  which names it"
+is "${err/removed or repaired/}" "$err" "  and no removal"
 run lh fsck --repair
 is "$status" 75 "a member has locked every byte: no repair"
 like "$err" "(pid $locker)" "  which names it"

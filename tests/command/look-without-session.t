@@ -37,6 +37,28 @@ look() {
 	is "$status" 0 "$1: rm --force"
 }
 
+# lock_bytes FROM: of the live file, but not those of record 0
+lock_bytes() {
+	rm -f "$dir/locker"
+	python3 -c '
+import fcntl, glob, os, struct, sys, time
+
+files = glob.glob(sys.argv[1])
+fd = os.open(files[0], os.O_RDWR)
+for start, end in ((int(sys.argv[2]), 1 << 40),
+                   ((1 << 40) + 2, (1 << 40) + (1 << 20))):
+    if start < end:
+        lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, start,
+            end - start, 0)
+        fcntl.fcntl(fd, 37, lock)
+print("locked", flush=True)
+time.sleep(60)' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" "$1" \
+	    >"$dir/locker" &
+	locker=$!
+	mind $locker
+	until_true 10000 grep -q locked "$dir/locker"
+}
+
 table full
 run lh init --sessions 8
 is "$status" 0 "a table for few sessions"
@@ -58,22 +80,15 @@ table locked
 holder=$!
 mind $holder
 until_true 10000 lh status key0
-python3 -c '
-import fcntl, glob, os, struct, sys, time
-
-files = glob.glob(sys.argv[1])
-fd = os.open(files[0], os.O_RDWR)
-# all but what the holder has: record 0
-for start, end in ((0, 1 << 40), ((1 << 40) + 2, (1 << 40) + (1 << 20))):
-    lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, start,
-        end - start, 0)
-    fcntl.fcntl(fd, 37, lock)
-print("locked", flush=True)
-time.sleep(60)' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" \
-    >"$dir/locker" &
-mind $!
-until_true 10000 grep -q locked "$dir/locker"
+lock_bytes 0
 run lh run other true
 ok "every byte is locked: a run fails ($status)" [ "$status" != 0 ]
+like "$err" "locked by python3 (pid $locker): end it" "  and names the locker"
+kill "$locker"
+wait "$locker" 2>/dev/null
+lock_bytes $((1 << 40))
+run lh run other true
+is "$status" 73 "the bytes of free sessions are locked: 73"
+like "$err" "locked by python3 (pid $locker): end it" "  naming the locker"
 look "locked"
 finish
