@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A picture of a table, or of a copy of one: what is in it, as it is.
+ * The contents of a table, or of a copy of one, as they are.
  *
- * Unlike the questions of inspect.h this one takes no session, needs only to be
- * allowed to read, frees nothing, and works on an image: a copy of a table's
- * object that was kept after a reboot or an accident.  Every index in it is
- * checked before it is used: no bit pattern does harm (G12).
+ * Unlike the functions of inspect.h this one takes no session, needs only read
+ * permission, frees nothing, and works on an image: a copy of a table's object
+ * that was kept after a reboot or an accident.  Every index is checked before
+ * it is used, so no bit pattern does harm (G12).
  */
 #ifndef LEASEHOLD_DUMP_H
 #define LEASEHOLD_DUMP_H
@@ -18,8 +18,8 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* lh_dump_table.flags */
-#define LH_DUMP_DAMAGED	0x1u	/* damage was met while it was in use */
-#define LH_DUMP_RETIRED	0x2u	/* it is being, or was, removed */
+#define LH_DUMP_DAMAGED	0x1u	/* damage was found while it was in use */
+#define LH_DUMP_RETIRED	0x2u	/* it is being removed, or was */
 #define LH_DUMP_OTHER_CLOCK 0x10000u /* it is in use, and its clock is that of
 				 * another time namespace, or may be (/proc
 				 * cannot be read) */
@@ -70,10 +70,8 @@ struct lh_dump_key {
 	const struct lh_key_info *info;
 };
 
-/*
- * What to call with what; NULL: leave that out.  What is pointed to is valid
- * during the call.  Not 0 ends the dump and becomes its result.
- */
+/* The functions to call; NULL leaves a part out.  Pointers are valid during the
+ * call.  A result other than 0 ends the dump and becomes its result. */
 struct lh_dump_to {
 	size_t size;		/* sizeof(struct lh_dump_to) */
 	int (*table)(const struct lh_dump_table *table, void *arg);
@@ -83,17 +81,18 @@ struct lh_dump_to {
 };
 
 /*
- * Tell of table `name` (NULL: as lh_open()), flags 0 or LH_SYSTEM; or, if file
- * is not NULL, of the image in that file.  First the table, then the sessions
- * in use, then the keys, in no particular order.
+ * Reports table `name` (NULL: as lh_open()), flags 0 or LH_SYSTEM; or, if file
+ * is not NULL, the image in that file.  First the table, then the sessions in
+ * use, then the keys, in no particular order.
  *
- * Of a table that is in use each key is as it was at some moment, and damage is
- * told where the dump itself meets it (lh_check() looks further).  An image is
+ * For a table in use, each key is reported as it was at some moment, and damage
+ * only where the dump itself finds it (lh_check() checks more). An image is
  * checked as a whole.
  *
- * The number of findings; what a function returned; -ENOENT; -EACCES; -EPROTO
- * (not a table, another version's or build's, cut short); -EUCLEAN (the header
- * is damaged: nothing can be told); -ENOMEM; -EINVAL; -ENAMETOOLONG; -errno.
+ * Returns the number of findings; or what a function returned; -ENOENT;
+ * -EACCES; -EPROTO (not a table, another version's or build's, cut short);
+ * -EUCLEAN (the header is damaged: nothing can be reported); -ENOMEM; -EINVAL;
+ * -ENAMETOOLONG; -errno.
  */
 int lh_dump(const char *name, const char *file, uint32_t flags,
     const struct lh_dump_to *to, void *arg);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flight recorder: what happened last, told afterwards, also when everyone
- * has crashed.
+ * The flight recorder: recent events, readable afterwards, even if all
+ * processes have crashed.
  *
- * Every session record of a table has room for 127 events, which its session
- * writes in passing; the next session of that record goes on behind those of
- * the last one.  What happens off the fast path is written always: waits and
- * how they end, leases that are ended for others, losses, conversions, keys
- * that come and go, sessions.  Grants that took no wait, and releases, are
- * written only while lh_log_grants() is on, and through attachments that were
- * opened with LH_RECORD.  The `leasehold` command opens its own with that flag.
+ * Every session record of a table has room for 127 events, written by its
+ * session in passing; the next session of that record continues behind them.
+ * Events off the fast path are always written: waits and how they end, leases
+ * that are ended for others, losses, conversions, keys and sessions that begin
+ * and end.  Grants without a wait, and releases, are written only while
+ * lh_log_grants() is on, and through attachments that were opened with
+ * LH_RECORD. The `leasehold` command opens its own with that flag.
  */
 #ifndef LEASEHOLD_LOG_H
 #define LEASEHOLD_LOG_H
@@ -31,15 +31,15 @@ enum lh_log_kind {
 	LH_LOG_GRANTED = 7,	/* without a wait; see above */
 	LH_LOG_RELEASED = 8,	/* see above */
 	LH_LOG_CONVERTED = 9,	/* to `mode`, with a new token */
-	LH_LOG_TOLD_LOST = 10, /* the holder was, by a call of its own */
+	LH_LOG_TOLD_LOST = 10, /* a call reported the loss to its holder */
 	LH_LOG_EXPIRED = 11,	/* it ended a lease past its deadline */
 	LH_LOG_FREED_DEAD = 12, /* it ended a lease of a dead process, or of a
 				 * named session that had ended (ending
 				 * LH_ENDED_RELEASED: had been destroyed) */
 	LH_LOG_FOUND_DEAD = 13, /* it found session `other` dead, or ended */
-	LH_LOG_BURIED = 14,	/* it cleared away what that left behind */
+	LH_LOG_BURIED = 14,	/* it reclaimed what that left behind */
 	LH_LOG_KEY_MADE = 15,
-	LH_LOG_EVICTED = 16,	/* the key was forgotten to make room */
+	LH_LOG_EVICTED = 16,	/* the key was removed to make room */
 	LH_LOG_GRANTS_ON = 17, /* lh_log_grants() */
 	LH_LOG_GRANTS_OFF = 18,
 	LH_LOG_BROKEN = 19,	/* it ended a lease for an operator */
@@ -57,7 +57,7 @@ enum lh_ending {
 
 #define LH_NO_RECORD UINT32_MAX
 
-/* Something that a session did or met. */
+/* An event of a session. */
 struct lh_log_entry {
 	size_t size;		/* sizeof(struct lh_log_entry) */
 	int64_t time_ns;	/* table clock */
@@ -70,16 +70,17 @@ struct lh_log_entry {
 				 * of one that was lost */
 	uint32_t record;	/* index of the session record that has it */
 	uint64_t number;	/* of the event in that record: 0, 1, ... */
-	uint64_t session_id;	/* whose it is; 0: not known any more */
+	uint64_t session_id;	/* its session; 0: not known any more */
 	uint32_t pid, uid;	/* 0: not known */
 	char application[LH_APPLICATION_MAX + 1];	/* "": not known */
 	uint32_t other;		/* session record that it is about, if not its
 				 * own; LH_NO_RECORD */
 	uint32_t other_pid;	/* its process; of a named session who made
 				 * it; 0: not known any more */
-	uint32_t visitor;	/* 1: by who has no session (the reaper, or who
-				 * is about to attach); the record is of the
-				 * session that it is about */
+	uint32_t visitor;	/* 1: by a process without a session (the
+				 * reaper, or one that is about to attach);
+				 * the record is of the session that it is
+				 * about */
 	uint64_t token;		/* of the lease; 0: not known, or none */
 	uint64_t key_hash;	/* 0: it is about no key */
 	const char *key;	/* NULL: not in the table any more */
@@ -105,26 +106,26 @@ struct lh_log_opts {
 	{ sizeof(struct lh_log_opts), 0, 0, NULL, NULL, INT64_MIN }
 
 /*
- * Tell the events of table `name` (NULL: as lh_open()) in the order of time.
- * As lh_dump(): takes no session, needs only to be allowed to read, and works
- * on a table in use as on a copy.  An event that somebody was killed while
- * writing, or is writing, is left out.
+ * Reports the events of table `name` (NULL: as lh_open()) in the order of time.
+ * As lh_dump(): takes no session, needs only read permission, and works on a
+ * table in use as on a copy.  An incomplete event, whose writer was killed or
+ * is still writing, is left out.
  *
- * 0 or what fn returned, which ends it if not 0; -EINVAL (NULL fn, wrong size,
- * unknown flag), -ENAMETOOLONG, -ENOENT, -EACCES, -EPROTO, -EUCLEAN, -ENOMEM,
- * -EAGAIN: the table was replaced meanwhile; -errno.
+ * Returns 0, or what fn returned, which ends it if not 0; -EINVAL (NULL fn,
+ * wrong size, unknown flag), -ENAMETOOLONG, -ENOENT, -EACCES, -EPROTO,
+ * -EUCLEAN, -ENOMEM, -EAGAIN: the table was replaced meanwhile; -errno.
  */
 int lh_log(const char *name, const struct lh_log_opts *opts, lh_log_fn fn,
     void *arg);
 
 /*
- * Have grants without a wait, and releases, written as well (on: not 0), by all
- * processes of the table.  A thread finds out at its next acquire, or by the
- * one after that; those in the same tick of the coarse clock (4 ms) may be left
- * out.  A release is written if its lease was in the hands of such a thread.
- * While it is on, acquiring and releasing cost several times as much.
+ * Also records grants without a wait, and releases, of all processes of the
+ * table (on: not 0). A thread notices at its next acquire, or the one after
+ * that; those in the same tick of the coarse clock (4 ms) may be left out.  A
+ * release is recorded if its lease belonged to such a thread.  While it is on,
+ * acquiring and releasing cost several times as much.
  *
- * 1 or 0: whether it was on before; -EINVAL, -EPERM.
+ * Returns 1 or 0: whether it was on before; -EINVAL, -EPERM.
  */
 int lh_log_grants(struct lh *lh, int on);
 
