@@ -204,8 +204,9 @@ int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
 int lh_close(struct lh *lh);
 
 /*
- * Remove table `name` (NULL: as lh_open()); flags LH_SYSTEM (for root only),
- * LH_FORCE, LH_FORGET_TOKENS.  The next opener of that name makes a new table.
+ * Remove table `name` (NULL: as lh_open()); flags LH_SYSTEM (for root, and
+ * the configured owner of a table that root made for it), LH_FORCE,
+ * LH_FORGET_TOKENS.  The next opener of that name makes a new table.
  *
  * Without LH_FORCE only if no process is attached, this one included; in that
  * moment nobody can attach.  What killed processes left behind is no hindrance.

@@ -4,14 +4,19 @@
  *
  * A remover looks whether the name is the table's that it means, then unlinks
  * the name.  In between nobody else may unlink it and give it to a new table.
- * So a remover holds a lock.  It stands on a file that nobody but the
- * directory's owner (or root) can open, NAME.removal: members of the table, and
- * those who may only read it, cannot keep the owner from removing it.
+ * So a remover holds a lock.  It stands on a file that nobody but the table's
+ * owner (or root) can open, NAME.removal: members of the table, and those who
+ * may only read it, cannot keep the owner from removing it.
  *
  * The file is made when it is wanted and unlinked by the holder of the lock
  * before it gives that up.  A process may open it just before that and lock it
  * afterwards, when another process has made and locked the next one.  So the
  * lock counts only if the file still has the name after it was locked.
+ *
+ * The directory of the machine's tables is root's.  The owner that root's
+ * configuration names can make and unlink nothing there.  So root makes the
+ * file for that owner, together with the table, and it stays until root removes
+ * the table.  What stands in such a file is not believed by root.
  *
  * A crash leaves the file, unlocked; the next remover takes it.  A remover that
  * is stopped keeps others from removing that table, and from nothing else.  It
@@ -65,6 +70,16 @@ write_own_pid(int fd)
 		(void)!pwrite(fd, text, (size_t)n, 0);
 }
 
+/* True if this process may make and unlink names in that directory. */
+static bool
+is_ours(int dir)
+{
+	struct stat st;
+
+	return geteuid() == 0 || (fstat(dir, &st) == 0 &&
+	    st.st_uid == geteuid());
+}
+
 /* Reads which process has the lock; 0: not known here. */
 static pid_t
 read_owner(int dir, const char *leaf)
@@ -72,11 +87,14 @@ read_owner(int dir, const char *leaf)
 	int fd = lhi_fd_openat(dir, leaf, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
 	    O_NONBLOCK, 0), pid = 0;
 	char text[OWNER_MAX] = "";
+	struct stat st = { .st_uid = 0 };
 	uint64_t ns = 0;
 
 	if (fd < 0)
 		return 0;
-	if (pread(fd, text, sizeof(text) - 1, 0) > 0 &&
+	if (fstat(fd, &st) == 0 &&
+	    (st.st_uid == 0 || st.st_uid == geteuid()) &&
+	    pread(fd, text, sizeof(text) - 1, 0) > 0 &&
 	    (sscanf(text, "%d %" SCNu64, &pid, &ns) != 2 || pid < 1 ||
 	    ns == 0 || ns != lhi_process_pid_ns()))
 		pid = 0;
@@ -92,8 +110,14 @@ lock_in(int dir, const char *path)
 
 	lhi_table_dir_beside(leaf, path, ".removal");
 	for (int i = 0; i < TRIES; i++) {
-		int fd = lhi_fd_openat(dir, leaf, FLAGS, 0600);
+		int fd = lhi_fd_openat(dir, leaf, is_ours(dir) ? FLAGS :
+		    FLAGS & ~O_CREAT, 0600);
 
+		if (fd < 0 && !is_ours(dir))
+			return lhi_fail(-EACCES, "%s is a table of the "
+			    "machine: only root can remove or repair it, and "
+			    "the owner for whom it was made (leasehold init "
+			    "--system --configured)", path);
 		if (fd < 0)
 			return lhi_fail(-errno, "cannot make %s beside %s: %s",
 			    leaf, path, strerror(errno));
@@ -116,13 +140,8 @@ lock_in(int dir, const char *path)
 int
 lhi_removal_lock(const char *path)
 {
-	int dir, fd;
+	int dir = lhi_table_dir_open(path, false), fd;
 
-	/* before anything is changed */
-	if (geteuid() != 0 && lhi_table_dir_is_system(path))
-		return lhi_fail(-EACCES, "%s is a table of the machine: only "
-		    "root can remove or repair it", path);
-	dir = lhi_table_dir_open(path, false);
 	if (dir < 0)
 		return dir;
 	fd = lock_in(dir, path);
@@ -174,6 +193,25 @@ lhi_removal_fail_busy(const char *path)
 	    "%d: try again when that has ended", path, (int)pid);
 }
 
+/* True if the file is another user's, for as long as there is the table. */
+static bool
+is_given(int dir, const char *path, int lock)
+{
+	struct stat st;
+
+	return fstat(lock, &st) == 0 && st.st_uid != geteuid() &&
+	    fstatat(dir, lhi_table_dir_leaf(path), &st, AT_SYMLINK_NOFOLLOW) ==
+	    0;
+}
+
+static void
+unlock(int lock)
+{
+	/* a child that was forked meanwhile may have the description, too */
+	(void)lhi_bytes_unlock(lock);
+	(void)close(lock);
+}
+
 void
 lhi_removal_unlock(const char *path, int lock)
 {
@@ -182,10 +220,26 @@ lhi_removal_unlock(const char *path, int lock)
 
 	lhi_table_dir_beside(leaf, path, ".removal");
 	if (dir >= 0) {
-		(void)unlinkat(dir, leaf, 0);
+		if (!is_given(dir, path, lock))
+			(void)unlinkat(dir, leaf, 0);
 		(void)close(dir);
 	}
-	/* a child that was forked meanwhile may have the description, too */
-	(void)lhi_bytes_unlock(lock);
-	(void)close(lock);
+	unlock(lock);
+}
+
+int
+lhi_removal_give(const char *path, uid_t owner)
+{
+	int lock = lhi_removal_lock(path), error = 0;
+
+	if (lock == -EAGAIN)
+		return lhi_removal_fail_busy(path);
+	if (lock < 0)
+		return lock;
+	if (fchown(lock, owner, (gid_t)-1) != 0)
+		error = lhi_fail(-errno, "cannot give the file for removals of "
+		    "%s to user %u: %s", path, (unsigned)owner,
+		    strerror(errno));
+	unlock(lock);
+	return error;
 }

@@ -3,6 +3,8 @@
 #ifndef LHI_REMOVAL_LOCK_H
 #define LHI_REMOVAL_LOCK_H
 
+#include <sys/types.h>
+
 /* Locks the name of the table at path for a removal.  A descriptor; -EAGAIN:
  * another process is at it; -EACCES: it is not ours to remove; -errno. */
 int lhi_removal_lock(const char *path);
@@ -13,6 +15,10 @@ int lhi_removal_is_at_work(const char *path);
 /* Fails with -EBUSY, and names the process that has the lock, if it is known,
  * and whether it is stopped. */
 int lhi_removal_fail_busy(const char *path);
+
+/* Makes the file of the lock for the owner of the machine's table at path,
+ * which root is about to make.  0; -EBUSY; -errno. */
+int lhi_removal_give(const char *path, uid_t owner);
 
 void lhi_removal_unlock(const char *path, int lock);
 

@@ -28,6 +28,7 @@
 #include "shm/backing.h"
 #include "shm/backing_grow.h"
 #include "shm/live_file.h"
+#include "shm/removal_lock.h"
 #include "shm/table_access.h"
 #include "shm/table_conf.h"
 #include "shm/table_dir.h"
@@ -234,6 +235,8 @@ create_in(int dir, const char *path, const struct lh_open_opts *opts,
 		lhi_point("object.filled");
 		error = lhi_live_file_name(dir, path, fd, live);
 	}
+	if (error == 0 && owner != geteuid())
+		error = lhi_removal_give(path, owner);
 	if (error == 0) {
 		error = link_object(dir, fd, path);
 		if (error != 0)

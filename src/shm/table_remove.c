@@ -49,6 +49,11 @@
  * keeps the name from being opened until it goes on or dies; it does not delay
  * processes that have the table open.
  *
+ * The owner that root's configuration names for a table of the machine cannot
+ * write to root's directory.  It does R1 to V2, and the rest is left to root's
+ * next opener, as after a crash there.  Nobody else can make a table of that
+ * name before.  To all others the table is gone (-ENOENT).
+ *
  * Not guaranteed: anything once the link is gone (lh_table_remove() with
  * LH_FORGET_TOKENS, or by hand), or the object by other means than this, or
  * with the machine's next start.  Then the tokens of a new table start anew,
@@ -312,6 +317,16 @@ remove_foreign(int dir, const char *path, int fd)
 	return error != 0 ? error : unlink_names(dir, path, fd);
 }
 
+/* True if this process may give and take names in the table's directory. */
+static bool
+owns_names(int dir)
+{
+	struct stat st;
+
+	return geteuid() == 0 || (fstat(dir, &st) == 0 &&
+	    st.st_uid == geteuid());
+}
+
 static int
 carry_out(int dir, const char *path, int fd, struct lhi_view *v)
 {
@@ -345,6 +360,8 @@ carry_out(int dir, const char *path, int fd, struct lhi_view *v)
 	if (!lhi_table_revoke(v))				/* V1, V2 */
 		return fail_restless(path, h);
 	lhi_point("retire.revoked");
+	if (!owns_names(dir))
+		return 0;
 	error = raise_floor(dir, path, lhi_mutant_on(ceiling_left) ? ceiling :
 	    ceiling + STEP);						/* R3 */
 	lhi_point("retire.floor");

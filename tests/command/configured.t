@@ -225,8 +225,73 @@ is "$status" 77 "one that is not as configured: 77"
 like "$err" "it belongs to user 0 and group 4713 with mode 660, and is to \
 belong to user 4711" "  says in what"
 give 4711
+
+# Its owner repairs and removes it; its group does not.
+poke() {	# poke OFFSET BYTES: in the table
+	# shellcheck disable=SC2059
+	printf "$2" | dd of="$system" bs=1 seek="$1" conv=notrunc status=none
+}
+poke $((4096 + 15 * 512 + 7)) '\143'
+run as 4711 4712 fsck --system
+is "$status" 65 "damaged: 65"
+run as 4715 4713 fsck --system --repair
+is "$status" 77 "its group cannot repair it: 77"
+like "$err" "only root can remove or repair it, and the owner" "  says who can"
+run as 4711 4712 fsck --system --repair
+is "$status" 0 "its owner repairs it"
+run as 4711 4712 run --system -n k sh -c 'echo $LEASEHOLD_FENCE'
+is "$status" 0 "  and uses it"
+before=$out
+bg setpriv --reuid 4715 --regid 4713 --clear-groups "$dir/leasehold" run \
+    --system k sleep 100
+ok "  its group has a key" until_true 5000 lh status --system k
+run as 4711 4712 rm --system
+is "$status" 75 "its owner cannot remove it while it is used: 75"
+like "$err" "sleep[" "  says by whom"
+run as 4715 4713 rm --system --force
+is "$status" 77 "its group cannot remove it by force: 77"
+run as 4711 4712 rm --system --force
+is "$status" 0 "its owner can"
+kill "$pid"
+ended "$pid"
+for user in "4711 4712" "4715 4713"; do
+	# shellcheck disable=SC2086
+	run as $user run --system k true
+	is "$status" 77 "  there is none for $user: 77"
+	like "$err" "there is no table $system, and only root can make it" \
+	    "    and who makes it"
+done
+run as 4711 4712 rm --system
+is "$status" 1 "  a second time: 1, there is none"
+run lh init --system --configured
+is "$status" 0 "  root makes it again"
+run as 4715 4713 run --system -n k sh -c 'echo $LEASEHOLD_FENCE'
+ok "  its tokens go on above" test "$out" -gt "$before"
+is "$(stat -c '%u %a' "${system%.table}.removal")" "4711 600" \
+    "its file for removals is its owner's"
+python3 -c '
+import fcntl, os, struct, sys, time
+
+os.setgroups([])
+os.setgid(4712)
+os.setuid(4711)
+fd = os.open(sys.argv[1], os.O_RDWR)
+os.pwrite(fd, b"1 4026531836\n", 0)
+fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 1, 0))
+print("locked", flush=True)
+time.sleep(100)' "${system%.table}.removal" >"$dir/locker" &
+mind $!
+until_true 10000 grep -q locked "$dir/locker"
+run lh rm --system
+is "$status" 75 "locked by its owner: root waits"
+is "${err/process 1/}" "$err" "  and does not believe what stands in it"
+like "$err" "which process has $name.removal open" "  says what to look for"
+kill $!
+run lh fsck --system --repair
+is "$status" 0 "repaired by root"
 run lh rm --system
 is "$status" 0 "removed by root"
+ok "  and nothing is left" test ! -e "${system%.table}.removal"
 
 for o in "--mode 600 --group 4713" "--mode 666" "--group 1" "--durable"; do
 	# shellcheck disable=SC2086

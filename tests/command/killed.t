@@ -152,7 +152,7 @@ run env LEASEHOLD_LOSS_FD=0 "$LEASEHOLD" run -F --ttl 60s k env
 like "$out" "LEASEHOLD_KEY=k" "-F: the environment"
 ok "  without a loss descriptor, of which nobody would write" \
     test -z "$(grep LOSS_FD <<<"$out")"
-run lh run -F --ttl 60s k /nonexistent
+run lh run -F --ttl 60s k "$dir/none"
 is "$status" 127 "-F: not found"
 run lh run -n k true
 is "$status" 0 "  and the key is free"

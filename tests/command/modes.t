@@ -107,7 +107,7 @@ one_row() {
 	unstage
 	tries_verb "$kind" "$9" fsck --repair
 	tries_verb "$kind" "${10}" rm
-	[ -e "$system" ] || make "$mode"
+	[ "${10}" != yes ] || make "$mode"
 	tries_verb "$kind" "${10}" rm --force
 }
 
