@@ -135,6 +135,18 @@ static void handle_pair(enum stage stage)
 	mark();
 }
 
+static void lock_pair(enum stage stage)
+{
+	trap_if(stage == FIRST);
+	mark();
+	bench_need(lh_key_lock(key, NULL), "lock");
+	mark();
+	trap_if(stage == SECOND);
+	mark();
+	bench_need(lh_key_unlock(key), "unlock");
+	mark();
+}
+
 static void shared_pair(enum stage stage)
 {
 	struct lh_acquire_opts opts = LH_ACQUIRE_OPTS_INIT;
@@ -229,6 +241,7 @@ static const struct subject nothing = {
 
 static const struct subject subjects[] = {
 	{ "x_handle", "acquire", "release", true, ours_set_up, handle_pair },
+	{ "x_lock", "lock", "unlock", true, ours_set_up, lock_pair },
 	{ "x_name", "acquire", "release", true, ours_set_up, name_pair },
 	{ "robust-mutex", "lock", "unlock", false, mutex_set_up, mutex_pair },
 	{ "s_sole", "acquire", "release", true, ours_set_up, shared_pair },

@@ -46,6 +46,33 @@ int lh_key_close(struct lh_key *key);
 int lh_key_acquire(struct lh_key *key, const struct lh_acquire_opts *opts,
     struct lh_lease *lease);
 
+/*
+ * The handle keeps the lease: acquire and release for those who would otherwise
+ * use a mutex.  With NULL options this is the fastest pair that there is.
+ *
+ * lh_key_lock() is lh_key_acquire() with the same options and errors, but
+ * -EALREADY if this thread has locked the handle already.  A lock is a lease:
+ * it ends at its deadline (30 s without options, unless it is extended), with
+ * its session, or when it is broken.
+ *
+ * lh_key_unlock() is lh_release() of that lease.  After an error, too, the
+ * thread does not hold the handle any more.  0; -ESTALE: the lease was lost,
+ * and the key may be somebody else's; -EINVAL: this thread has not locked it
+ * (or NULL, closed); -EPERM (inherited over fork).
+ *
+ * lh_key_lease() copies the lease, for its token, lh_verify(), lh_extend() or
+ * lh_handoff().  It tells nothing of whether the lease is held still.  A lease
+ * that is released, converted or handed over by its copy is not the handle's
+ * any more: the unlock fails.  0; -EINVAL, -EPERM as above.
+ *
+ * The hold is the thread's: other threads wait for the key as other processes
+ * do, and cannot unlock it.  A thread that ends, or closes the handle, leaves
+ * the lease to its deadline.
+ */
+int lh_key_lock(struct lh_key *key, const struct lh_acquire_opts *opts);
+int lh_key_unlock(struct lh_key *key);
+int lh_key_lease(struct lh_key *key, struct lh_lease *lease);
+
 /* Makes the key if it does not exist, and keeps it: it is never removed to make
  * room.  Idempotent.  Errors as lh_key_open(). */
 int lh_key_create(struct lh *lh, const char *key);

@@ -20,7 +20,7 @@
 #define NS_PER_SEC INT64_C(1000000000)
 
 typedef int lhi_gettime_fn(clockid_t clock, struct timespec *ts);
-extern lhi_gettime_fn *lhi_gettime;
+extern lhi_gettime_fn *lhi_gettime __attribute__((visibility("hidden")));
 
 static inline int64_t
 lhi_timespec_ns(const struct timespec *ts)

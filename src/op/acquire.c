@@ -16,7 +16,8 @@
  * tick, the deadline is moved, or the grant given back.
  *
  * The code between the two swaps of an acquire and a release, and its jumps,
- * are most of the cost of the pair; see doc/performance.md.
+ * are most of the cost of the pair; see doc/performance.md.  The swap itself is
+ * in acquire_straight.h, because key_lock.c has it as well.
  *
  * Every unusual case (contention, an unclean end, a token at its ceiling, an
  * empty claim cache, a forked child, rare options) is left to the slow path,
@@ -28,6 +29,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "op/token_ceiling.h"
+#include "op/acquire_straight.h"
 #include "op/acquire_target.h"
 #include "op/cluster_acquire.h"
 #include "proc/claim_cache.h"
@@ -81,15 +83,9 @@ catch_up_deadline(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	    word_make(WORD_FREE, CAUSE_RELEASED, l->token)) &&
 	    link_idx(sh64_load_sc(&s->waitq)) != 0)
 		lhi_queue_wake_first(&m->lh->v, s);
-	r->use = CACHED_OUT;	/* reclaimed when the group has no free claim */
+	/* reclaimed when the group has no free claim */
+	lhi_cached_claim_set(r, CACHED_OUT);
 	return lhi_acquire_slow(m->lh, want, opts, l);
-}
-
-static inline bool
-is_same_tick(const struct lhi_claim_cache *m, const struct timespec *ts)
-{
-	return likely(ts->tv_nsec == m->tick_nsec) &&
-	    likely(ts->tv_sec == m->tick_sec);
 }
 
 /* The word had changed: makes the claim free again (claim #4). */
@@ -97,21 +93,16 @@ static __attribute__((noinline, cold)) void
 retract_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 {
 	r->id++;
-	r->slot_ref = 0;		/* its limit does not apply any more */
+	lhi_cached_claim_forget(r);	/* its limit does not apply any more */
 	sh64_store(&m->claims[r - m->rec].state, state_make(ST_FREE, r->id, 0));
 	lhi_counters_spent(&m->lh->v);
 }
-
-/* Added to a word: FREE(0, ver) -> X(0, ver + 1).  ver is in the top bits and
- * wraps by itself. */
-#define FREE_TO_X (word_make(0, 0, 1) - word_make(WORD_FREE, CAUSE_RELEASED, 0))
 
 /* Fills in the granted lease, and what its release will need. */
 static inline __attribute__((always_inline)) void
 fill_lease(struct lhi_claim_cache *m, struct lhi_cached_claim *r, uint64_t id,
     uint64_t token, uint64_t slot_ref, struct lh_lease *l)
 {
-	r->use = CACHED_HELD;
 	r->id = id;
 	r->token = token;
 	lhi_pair_store(l, m->head);
@@ -153,6 +144,7 @@ take_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	}
 	lhi_point("acquire.granted");
 	fill_lease(m, r, id, token, ref->slot_ref, l);
+	lhi_cached_claim_set(r, CACHED_HELD);
 	lhi_cached_claim_limit(m, r);
 	if (unlikely(link_idx(q) != 0))
 		lhi_counters_add(&m->lh->v, STAT_BARGES, 1);
@@ -165,7 +157,7 @@ static inline struct lhi_cached_claim *
 pick_claim(struct lhi_claim_cache *m)
 {
 	for (unsigned b = 0; b < SHM_GROUP; b++) {
-		if (m->rec[b].use == CACHED_FREE)
+		if (lhi_cached_claim_now(&m->rec[b]) == CACHED_FREE)
 			return &m->rec[b];
 	}
 	return NULL;
@@ -218,7 +210,7 @@ acquire_at_once(struct lh *lh, const struct lhi_ref *ref,
 		return UNTOUCHED;
 	if (opts != NULL && opts->scope == LH_LOCAL)
 		m->local_home = ref->slot_ref;
-	return is_same_tick(m, &ts) ? GRANTED : LATE;
+	return lhi_is_same_tick(m, &ts) ? GRANTED : LATE;
 }
 
 /* Completes an acquire that the fast path did not complete. */
@@ -248,47 +240,35 @@ lhi_acquire(struct lh *lh, struct lhi_acquire_target *want,
 	return how == GRANTED ? 0 : acquire_rest(lh, how, want, opts, lease);
 }
 
-/*
- * The usual case, on a straight path: no options, claim 0 is free, and nobody
- * waits.  (The claim is a constant, so that addresses wait for nothing.)  The
- * word must be the one that this claim's last release wrote.  Then it is the
- * same life of the same slot, because an eviction or another grant would have
- * changed ver.  So the next token is the next number.  (If the last grant was
- * in scope local, so is this one: LH_ALL_LOCAL.)
- *
- * The announcement comes first, while the word is being loaded.  Every other
- * case returns at once, because registers that are kept for later would be
- * pushed in every call.
- */
+static inline __attribute__((always_inline)) enum lhi_how
+acquire_straight(struct lhi_claim_cache *m, uint64_t kind, uint64_t slot_ref,
+    struct lh_lease *l)
+{
+	enum lhi_how how = lhi_swap_usual(m, kind);
+	struct timespec ts;
+	lhi_pair use;
+
+	if (unlikely(how != GRANTED))
+		return how;
+	memcpy(&use, &m->rec[0].id, sizeof(use));
+	lhi_pair_store(l, m->head);
+	lhi_pair_store(&l->id[1], use);
+	lhi_pair_store(&l->acquired_ns, m->span);
+	l->key = slot_ref;
+	lhi_coarse(&ts);
+	return lhi_is_same_tick(m, &ts) ? GRANTED : LATE;
+}
+
+/* The same, after a look whether claim 0 had that key last. */
 static inline __attribute__((always_inline)) enum lhi_how
 acquire_usual(struct lhi_claim_cache *m, const struct lh *now,
     const struct lh *lh, uint64_t slot_ref, struct lh_lease *l)
 {
-	struct lhi_cached_claim *r = &m->rec[0];
-	struct shm_slot *s = r->slot;
-	uint64_t id, token, w;
-	struct timespec ts;
-
-	if (unlikely(now != lh) || unlikely(r->use != CACHED_FREE) ||
-	    unlikely(slot_ref != r->slot_ref) || lhi_mutant_on(use_number))
+	if (unlikely(now != lh) || unlikely(m->rec[0].use != CACHED_FREE) ||
+	    unlikely(slot_ref != m->rec[0].slot_ref) ||
+	    lhi_mutant_on(use_number))
 		return UNTOUCHED;
-	id = r->id + 1;
-	token = r->token + 1;
-	if (unlikely(token >= r->limit))
-		return UNTOUCHED;
-	sh64_store(&m->claims->state, id << SEQ_SHIFT | m->held); /* claim #1 */
-	lhi_point("acquire.announced");
-	w = sh64_load(&s->word);
-	if (unlikely(w != r->left) ||
-	    unlikely(lhi_queue_stops(sh64_load(&s->waitq))))
-		return OUTDONE;
-	lhi_point("acquire.looked");
-	if (unlikely(!sh64_cas(&s->word, w, w + FREE_TO_X + r->held_low)))
-		return OUTDONE;
-	lhi_point("acquire.granted");
-	fill_lease(m, r, id, token, r->slot_ref, l);
-	lhi_coarse(&ts);
-	return is_same_tick(m, &ts) ? GRANTED : LATE;
+	return acquire_straight(m, 0, slot_ref, l);
 }
 
 /* Completes an acquire of an opened key that the fast path did not complete. */
@@ -338,13 +318,11 @@ key_acquire_lent(struct lh_key *k, const struct lhi_ref *ref,
 	struct lhi_cached_claim *r = m->rec;
 	enum lhi_how how;
 
-	r->slot_ref = ref->slot_ref;
-	r->held_low -= FREE_CLUSTER;	/* which the free word has */
-	how = acquire_usual(m, opts != NULL ? m->lh : m->usual, k->lh,
-	    r->slot_ref, lease);
-	r->held_low += FREE_CLUSTER;
-	r->slot_ref = 0;
-	r->use = how == GRANTED || how == LATE ? (uint64_t)CACHED_LENT : r->use;
+	how = (opts != NULL ? m->lh : m->usual) != k->lh ||
+	    lhi_mutant_on(use_number) ? UNTOUCHED :
+	    acquire_straight(m, FREE_CLUSTER, ref->slot_ref, lease);
+	if (how == GRANTED || how == LATE)
+		lhi_cached_claim_set(r, CACHED_LENT);
 	if (how == GRANTED && lhi_cluster_check_lent_stands(m, lease))
 		return 0;
 	m->lent.slot_ref = 0;
@@ -371,12 +349,18 @@ key_acquire_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
 	    (opts == NULL || has_usual_opts(m, opts, ref.slot_ref)))
 		return key_acquire_lent(k, &ref, opts, lease);
 	how = acquire_at_once(k->lh, &ref, opts, lease);
-	return how == GRANTED ? 0 : key_acquire_rest(k, how, &ref, opts, lease);
+	if (how != GRANTED)
+		return key_acquire_rest(k, how, &ref, opts, lease);
+	if (lhi_claim_0_may_stay(k, ref.slot_ref)) {
+		lhi_claim_cache_current->rec[0].mark =
+		    __atomic_load_n(&k->mark, __ATOMIC_RELAXED);
+		lhi_claim_cache_current->marked = k;
+	}
+	return 0;
 }
 
-/* acquire_usual() did not grant, or only just. */
-static __attribute__((noinline)) int
-key_acquire_other(struct lh_key *k, enum lhi_how how,
+__attribute__((noinline)) int
+lhi_key_acquire_other(struct lh_key *k, enum lhi_how how,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
@@ -425,7 +409,8 @@ key_acquire_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
 	lhi_pair_store(&l->acquired_ns, m->span);
 	l->key = r->slot_ref;
 	lhi_coarse(&ts);
-	return is_same_tick(m, &ts) ? 0 : key_acquire_other(k, LATE, opts, l);
+	return lhi_is_same_tick(m, &ts) ? 0 :
+	    lhi_key_acquire_other(k, LATE, opts, l);
 }
 
 /* Acquires with options in exclusive mode, on the straight path if they are
@@ -440,19 +425,8 @@ key_acquire_opts(struct lh_key *k, const struct lh_acquire_opts *opts,
 	if (unlikely(!has_usual_opts(m, opts, slot_ref)))
 		return key_acquire_at_once(k, opts, l);
 	how = acquire_usual(m, m->lh, k->lh, slot_ref, l);
-	return likely(how == GRANTED) ? 0 : key_acquire_other(k, how, opts, l);
-}
-
-/* Without.  (A function of its own, as the other ways are: each saves only the
- * registers that it needs.  `none` is where the caller has its options.) */
-static NOIPA int
-key_acquire_plain(struct lh_key *k, const struct lh_acquire_opts *none,
-    struct lh_lease *l, struct lhi_claim_cache *m)
-{
-	enum lhi_how how = acquire_usual(m, m->usual, k->lh,
-	    __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED), l);
-
-	return likely(how == GRANTED) ? 0 : key_acquire_other(k, how, NULL, l);
+	return likely(how == GRANTED) ? 0 :
+	    lhi_key_acquire_other(k, how, opts, l);
 }
 
 static __attribute__((noinline, cold)) int
@@ -462,19 +436,51 @@ fail_null(void)
 	    "(NULL)");
 }
 
+/* Completes a LATE grant on the straight path; claim 0 has the key's mark. */
+static __attribute__((noinline)) int
+key_acquire_late(struct lh_lease *lease)
+{
+	return lhi_key_acquire_other(lhi_claim_cache_current->marked, LATE,
+	    NULL, lease);
+}
+
+/* With options, or if claim 0 does not have the key's mark. */
+static NOIPA int
+key_acquire_unmarked(struct lh_key *k, const struct lh_acquire_opts *opts,
+    struct lh_lease *lease)
+{
+	if (k == NULL || lease == NULL)
+		return fail_null();
+	if (k->lh == NULL)
+		return lhi_own(NULL);
+	if (opts == NULL)
+		return lhi_key_acquire_other(k, UNTOUCHED, NULL, lease);
+	return opts->mode == LH_SHARED ? key_acquire_shared(k, opts, lease) :
+	    key_acquire_opts(k, opts, lease, lhi_claim_cache_current);
+}
+
 int
 lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *lease)
 {
 	struct lhi_claim_cache *m =
 	    lhi_claim_cache_current; /* first: all hangs on it */
+	/* for later in memory: a register would be pushed and popped */
+	struct lh_lease *volatile kept;
+	enum lhi_how how;
 
-	if (unlikely(k == NULL) || unlikely(lease == NULL))
-		return fail_null();
-	if (opts == NULL)
-		return key_acquire_plain(k, opts, lease, m);
-	return opts->mode == LH_SHARED ? key_acquire_shared(k, opts, lease) :
-	    key_acquire_opts(k, opts, lease, m);
+	if (unlikely(k == NULL) || unlikely(opts != NULL))
+		return key_acquire_unmarked(k, opts, lease);
+	if (unlikely(lease == NULL) || unlikely(m->rec[0].mark !=
+	    __atomic_load_n(&k->mark, __ATOMIC_RELAXED)) ||
+	    lhi_mutant_on(use_number))
+		return key_acquire_unmarked(k, opts, lease);
+	kept = lease;
+	how = acquire_straight(m, 0, m->rec[0].slot_ref, lease);
+	if (likely(how == GRANTED))
+		return 0;
+	return how == LATE ? key_acquire_late(kept) :
+	    lhi_key_acquire_other(k, how, NULL, lease);
 }
 
 /* Acquires by name: looks the key up, or makes it. */

@@ -124,6 +124,11 @@ int lhi_acquire_shared_late(struct lhi_claim_cache *m,
 int lhi_acquire(struct lh *lh, struct lhi_acquire_target *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
+/* Completes an acquire of an opened key that the straight path did not grant,
+ * or only just (LATE, with *lease filled in). */
+int lhi_key_acquire_other(struct lh_key *k, enum lhi_how how,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease);
+
 /* The same by name: looks the key up, or makes it. */
 int lhi_acquire_by_name(struct lh *lh, const char *key,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);

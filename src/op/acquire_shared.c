@@ -31,7 +31,7 @@ fill_lease(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
     struct lh_lease *l)
 {
 	m->shared++;
-	r->use = CACHED_SHARED;
+	r->use = CACHED_SHARED;	/* its mark is gone since the push */
 	lhi_pair_store(l, m->head);
 	l->mode = LH_SHARED;
 	l->id[1] = r->id;
@@ -93,7 +93,7 @@ push_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	    state_deadline(m->held)));				/* claim #1 */
 	lhi_point("shared.announced");
 	r->id = id;
-	r->slot_ref = 0;
+	lhi_cached_claim_forget(r);
 	/* mode and idx of X(this claim), plus one bit */
 	if (unlikely(!sh64_cas(&s->word, w, (word_ver(w) + 1) << VER_SHIFT |
 	    word_make(WORD_S, 0, 0) | r->held_low))) {
@@ -144,7 +144,7 @@ lhi_acquire_shared(struct lhi_claim_cache *m, struct shm_slot *s,
 			goto granted;
 		r = m->rec;
 	}
-	while (unlikely(r->use != CACHED_FREE)) {
+	while (unlikely(r->use != CACHED_FREE || (r->word & WORD_IS_X))) {
 		if (++r == &m->rec[SHM_GROUP])
 			return UNTOUCHED;
 	}
@@ -197,6 +197,7 @@ lhi_acquire_shared_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 		return lhi_damaged_restless(&m->lh->v, "the state of a claim",
 		    ci);
 	(void)lhi_readers_leave(&m->lh->v, r->slot, ci, state_seq(st), false);
-	r->use = CACHED_OUT;	/* reclaimed when the group has no free claim */
+	/* reclaimed when the group has no free claim */
+	lhi_cached_claim_set(r, CACHED_OUT);
 	return lhi_acquire_slow(m->lh, want, opts, l);
 }

@@ -215,12 +215,12 @@ cache_claim(struct lhi_attempt *a, uint64_t token)
 {
 	struct lhi_cached_claim *r = &a->m->rec[a->t.ci - a->m->base];
 
-	r->use = a->m->watched || a->ask->rare || a->ask->shareable ||
-	    (a->notes & LH_NOTE_INCONSISTENT) ?
-	    CACHED_OUT : lhi_cached_claim_use(view(a), a->t.s, a->ask->shared);
 	r->slot = a->t.s;
 	r->slot_ref = a->slot_ref;
 	r->token = token;
+	lhi_cached_claim_set(r, a->m->watched || a->ask->rare ||
+	    a->ask->shareable || (a->notes & LH_NOTE_INCONSISTENT) ?
+	    CACHED_OUT : lhi_cached_claim_use(view(a), a->t.s, a->ask->shared));
 	r->id = a->lease->id[1];
 	lhi_claim_cache_bounds(a->m);
 	lhi_cached_claim_limit(a->m, r);

@@ -166,6 +166,7 @@ lhi_cluster_check_remember_right(struct lh *lh, const struct lh_lease *l,
 	struct timespec ts;
 	struct lhi_ref ref;
 	int64_t ttl_ms = ttl_ns / NS_PER_MS;
+	uint64_t limit, half;
 
 	if (m->lh != lh || m->group == NULL || r->use != CACHED_LENT ||
 	    r->id != l->id[1] || l->mode != LH_EXCLUSIVE ||
@@ -185,11 +186,11 @@ lhi_cluster_check_remember_right(struct lh *lh, const struct lh_lease *l,
 	m->lent.until = (uint64_t)end.until_ns;
 	m->lent.ends_ns = lhi_claim_cache_now_ns(m) + end.left_ns;
 	/* found by nobody who does not ask for the right */
-	r->slot_ref = 0;
+	lhi_cached_claim_forget(r);
 	r->slot = ref.slot;
-	r->limit = r->token + MASK(SEQ_BITS) - lid_seq(r->id) + 1;
-	if (r->limit > half_of_tokens(lhi_right_base(&lh->v, ref.slot)))
-		r->limit = half_of_tokens(lhi_right_base(&lh->v, ref.slot));
+	limit = r->token + MASK(SEQ_BITS) - lid_seq(r->id) + 1;
+	half = half_of_tokens(lhi_right_base(&lh->v, ref.slot));
+	lhi_cached_claim_bound(r, limit < half ? limit : half);
 	m->lent.slot_ref = l->key;
 }
 

@@ -64,7 +64,7 @@ lhi_cluster_check_has_lent(const struct lhi_claim_cache *m,
 	const struct lhi_cached_claim *r = &m->rec[0];
 
 	return ref->slot_ref == m->lent.slot_ref && r->slot_ref == 0 &&
-	    r->use == CACHED_FREE && r->slot == ref->slot;
+	    lhi_cached_claim_now(r) == CACHED_FREE && r->slot == ref->slot;
 }
 
 /* True if the remembered right is there still, and the token is one of it; then

@@ -189,10 +189,10 @@ confirm_conversion(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	if (m->lh == lh && bit < SHM_GROUP && m->rec[bit].id == l->id[1] &&
 	    m->rec[bit].use != CACHED_OUT) {
 		/* exclusive ones are remembered anew by the slow release */
-		m->rec[bit].use = lhi_cached_claim_use(&lh->v, h->slot,
-		    now.shared);
 		m->rec[bit].id = as.id[1];
 		m->rec[bit].token = token;
+		lhi_cached_claim_set(&m->rec[bit], lhi_cached_claim_use(&lh->v,
+		    h->slot, now.shared));
 		m->rec[bit].slot_ref = now.shared ? l->key : 0;
 		m->rec[bit].slot = h->slot;
 		lhi_cached_claim_limit(m, &m->rec[bit]);

@@ -268,7 +268,7 @@ lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 
 	if (unlikely(l == NULL) || unlikely(m->lh != lh) ||
 	    unlikely(ttl_ms < 100) || unlikely(ttl_ms > LH_TTL_MAX_MS) ||
-	    unlikely(!lhi_lease_is_cached(m, &m->rec[0], l, CACHED_HELD)) ||
+	    unlikely(!lhi_lease_is_of_claim_0(m, l)) ||
 	    lhi_mutant_on(use_number) || lhi_mutant_on(late_extension_kept))
 		return extend_other(lh, l, ttl_ms);
 	return extend_own(m, &m->rec[0], l, ttl_ms);

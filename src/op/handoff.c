@@ -256,8 +256,8 @@ free_old_claim(struct handoff *h)
 		(void)lhi_readers_leave(v, h->from.slot, h->from.ci,
 		    state_seq(h->moved), false);
 	if (m->lh == h->lh && m->group != NULL && bit < SHM_GROUP) {
-		m->rec[bit].use = CACHED_OUT;
-		m->rec[bit].slot_ref = 0;
+		lhi_cached_claim_set(&m->rec[bit], CACHED_OUT);
+		lhi_cached_claim_forget(&m->rec[bit]);
 		if (held && !h->from.shared)
 			lhi_claim_cache_put(m, (int)bit);
 	}

@@ -156,9 +156,9 @@ release_slow(struct lh *lh, struct lh_lease *l)
 	return lhi_release_slow(lh, l, release_any);
 }
 
-/* Handles a release whose lease turns out to have been ended before. */
-static __attribute__((noinline, cold)) int
-release_late(struct lhi_claim_cache *m, struct shm_slot *s, struct lh_lease *l)
+__attribute__((noinline, cold)) int
+lhi_release_late(struct lhi_claim_cache *m, struct shm_slot *s,
+    struct lh_lease *l)
 {
 	bool broken = state_st(sh64_load(&m->claims[lid_claim(l->id[1]) -
 	    m->base].state)) == ST_BROKEN;
@@ -178,8 +178,8 @@ release_late(struct lhi_claim_cache *m, struct shm_slot *s, struct lh_lease *l)
 	    broken ? "been broken by an operator" : "run out");
 }
 
-static __attribute__((noinline)) int
-wake_waiter(struct lhi_claim_cache *m, struct shm_slot *s, uint64_t q)
+__attribute__((noinline)) int
+lhi_release_wake(struct lhi_claim_cache *m, struct shm_slot *s, uint64_t q)
 {
 	if (!lhi_queue_tended(&m->lh->v, q))
 		lhi_queue_wake_first(&m->lh->v, s);
@@ -192,22 +192,25 @@ release_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
 	struct shm_slot *s = r->slot;
-	uint64_t ver = r->token << VER_SHIFT, left, q;
+	uint64_t held = kind == 0 ? r->word : r->token << VER_SHIFT |
+	    r->held_low, left, q;
 
-	left = ver | word_make(WORD_FREE, CAUSE_RELEASED | kind, 0);
-	if (unlikely(!sh64_cas(&s->word, ver | r->held_low, left)))
+	left = (held & ~WORD_LOW) | word_make(WORD_FREE, CAUSE_RELEASED | kind,
+	    0);
+	if (unlikely(!sh64_cas(&s->word, held, left)))
 		return release_slow(m->lh, l);		/* reports why */
 	lhi_point("release.word_freed");
 	if (unlikely(!state_held(sh64_load_rlx(&c->state))))
-		return release_late(m, s, l);
+		return lhi_release_late(m, s, l);
 	sh64_store(&c->state, r->id << SEQ_SHIFT);		/* claim #5 */
-	r->left = left;
-	r->use = CACHED_FREE;
+	r->word = left;
+	if (kind != 0)
+		r->use = CACHED_FREE;
 	l->opaque = LEASE_RELEASED;
 	/* pairs with: queue insert, then the waiter's look at the word */
 	q = sh64_load_sc(&s->waitq);
 	if (unlikely(link_idx(q) != 0))
-		return wake_waiter(m, s, q);
+		return lhi_release_wake(m, s, q);
 	return 0;
 }
 
@@ -234,7 +237,7 @@ lh_release(struct lh *lh, struct lh_lease *l)
 
 	/* as in acquire: the usual case, with a constant claim number */
 	if (unlikely(l == NULL) || unlikely(m->lh != lh) ||
-	    unlikely(!lhi_lease_is_cached(m, &m->rec[0], l, CACHED_HELD)))
+	    unlikely(!lhi_lease_is_of_claim_0(m, l)))
 		return release_other(lh, l);
 	return release_own(m, &m->rec[0], l, 0);
 }

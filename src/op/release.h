@@ -9,6 +9,16 @@
  * yet. */
 int lhi_lease_give_back(struct lh *lh, struct lh_lease *l);
 
+/* Fails a release whose lease turns out to have been ended, after the word of
+ * its grant was freed. */
+int lhi_release_late(struct lhi_claim_cache *m, struct shm_slot *s,
+    struct lh_lease *l);
+
+/* Wakes the first waiter, q being the queue's first link, unless it need not be
+ * woken.  Returns 0. */
+int lhi_release_wake(struct lhi_claim_cache *m, struct shm_slot *s,
+    uint64_t q);
+
 /* release_shared.c: lh_release() in shared mode; and the same without the
  * accounts of release_options.c. */
 int lhi_release_shared(struct lh *lh, struct lh_lease *l);

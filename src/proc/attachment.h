@@ -42,7 +42,8 @@
 enum lhi_use {
 	CACHED_FREE = 0,   /* may be taken; the other fields are of its last
 			    * use */
-	CACHED_HELD = 1,   /* a lease that this thread acquired */
+	CACHED_HELD = 1,   /* a lease that this thread acquired.  Never stored:
+			    * lhi_cached_claim_now() */
 	CACHED_OUT = 2,	   /* in use, and nothing is remembered: its lease takes
 			    * the slow path */
 	CACHED_SHARED = 3, /* a reader's lease that this thread acquired */
@@ -52,18 +53,84 @@ enum lhi_use {
 			    * free words and so other paths */
 };
 
+/*
+ * Claim 0 has the mark of an opened key (struct lh_key) while it may acquire
+ * that key on the straight path.  The mark says four things: claim 0 had that
+ * key last, in the attachment of the handle; the TTL is the default one; and
+ * no lease is to be recorded.  So one compare replaces four.  A change of any
+ * of them removes the mark: lhi_cached_claim_set(), lhi_cached_claim_forget(),
+ * and lhi_key_holds_unmark().
+ *
+ * A handle has two marks, one for lh_key_acquire() and an odd one for
+ * lh_key_lock().  So a held claim with the odd one is a lock of that handle.
+ *
+ * A mark is never used for another handle.  No handle has mark 1.  Memory that
+ * fork has cleared has mark 0, as a closed handle has, and limit 0, so it
+ * grants nothing.
+ */
+#define NO_MARK UINT64_C(1)
+
 struct lhi_cached_claim {
-	uint64_t use;		/* enum lhi_use */
-	uint64_t left;		/* the word that its last release wrote */
-	uint64_t slot_ref;	/* the slot of that word; 0: none */
-	uint64_t held_low;	/* mode and idx of X(this claim) */
-	uint64_t id;		/* as in struct lh_lease */
+	uint64_t id;		/* as in struct lh_lease; written with the
+				 * token, as a pair */
 	uint64_t token;
-	uint64_t limit;		/* tokens below this need no other check: the
-				 * ceiling, or the token at which the id's seq
-				 * wraps */
+	uint64_t word;		/* held: X(this claim) of the grant; free: the
+				 * word that its last release wrote */
+	uint64_t limit;		/* words below this need no other check: of the
+				 * last token before the ceiling, or before the
+				 * id's seq wraps */
+	uint64_t mark;		/* NO_MARK, or that of an opened key */
+	uint64_t slot_ref;	/* the slot of `word`; 0: none */
 	struct shm_slot *slot;
+	uint32_t use;		/* enum lhi_use; HELD is stored as FREE */
+	uint32_t held_low;	/* mode and idx of X(this claim) */
 };
+
+/* In the mode of a word X, and not in that of a word FREE. */
+#define WORD_IS_X ((uint64_t)WORD_X << CLAIM_BITS)
+
+/* Returns the claim's use.  Nothing but id, token and word is written between
+ * FREE and HELD; the word tells them apart. */
+static inline enum lhi_use
+lhi_cached_claim_now(const struct lhi_cached_claim *r)
+{
+	return r->use == CACHED_FREE && (r->word & WORD_IS_X) ? CACHED_HELD :
+	    (enum lhi_use)r->use;
+}
+
+/* Sets the claim's use, after its token.  (Readers' claims have no mark, and no
+ * word X: they change from one reader's use to another by a store.) */
+static inline void
+lhi_cached_claim_set(struct lhi_cached_claim *r, enum lhi_use use)
+{
+	if (!lhi_mutant_on(mark_after_use))
+		r->mark = NO_MARK;
+	r->use = use == CACHED_HELD ? CACHED_FREE : use;
+	r->word = use == CACHED_HELD ? r->token << VER_SHIFT | r->held_low :
+	    word_make(WORD_FREE, CAUSE_DIED, 0); /* not known: no grant's */
+}
+
+/* Forgets which key the claim had. */
+static inline void
+lhi_cached_claim_forget(struct lhi_cached_claim *r)
+{
+	r->slot_ref = 0;
+	if (!lhi_mutant_on(mark_after_key))
+		r->mark = NO_MARK;
+}
+
+/* Lets the fast path grant tokens below `limit`, the next ones of the claim. */
+static inline void
+lhi_cached_claim_bound(struct lhi_cached_claim *r, uint64_t limit)
+{
+	uint64_t last = limit == 0 ? 0 : limit - 1;
+
+	if (last <= r->token)
+		last = 0;
+	else if (last >> VER_BITS != r->token >> VER_BITS)
+		last = MASK(VER_BITS);	/* the version wraps: look there */
+	r->limit = last << VER_SHIFT;
+}
 
 /* lh_lease.opaque */
 #define LEASE_LIVE 1u
@@ -90,11 +157,19 @@ lhi_pair_store(void *to, lhi_pair p)
 	__builtin_memcpy(to, &p, sizeof(p));
 }
 
+/* A lease that a thread holds by lh_key_lock() (op/key_lock.c). */
+struct lhi_key_hold {
+	uint64_t mark;		/* the handle's lock_mark */
+	struct lh_lease lease;
+	struct lhi_key_hold *next;
+};
+
 /* A thread's claims in one attachment.  In memory that fork clears; never used
  * for anything else. */
 struct lhi_claim_cache {
 	lhi_pair head;		/* of a lease: mode and notes, session id */
 	lhi_pair span;		/* of a lease: its start (now) and its end */
+	struct lh *lh;		/* NULL: unused, or the attachment is closed */
 	struct lh *usual;	/* lh while ttl_ms is the default, else
 				 * NO_TABLE */
 	struct shm_claim *claims; /* of the group in use */
@@ -106,11 +181,12 @@ struct lhi_claim_cache {
 	int64_t ttl_ms;
 	uint64_t held;		/* claim state HELD, deadline, seq 0 */
 	uint64_t since;		/* span's start, in the form of claim.since */
-	struct lhi_cached_claim rec[SHM_GROUP];
+	uint64_t announce;	/* `held`, one use on */
+	/* each in a line of its own */
+	struct lhi_cached_claim rec[SHM_GROUP] __attribute__((aligned(64)));
 	uint64_t first;		/* first token of the latest range seen, or 0 */
 	uint64_t local_home;	/* a key that can be acquired with scope local
 				 * at once, or 0 */
-	struct lh *lh;		/* NULL: unused, or the attachment is closed */
 	uint32_t base;		/* index of claims[0] */
 	uint32_t tid;
 	uint32_t idle;		/* bit i: rec[i] may be CACHED_IDLE */
@@ -126,6 +202,11 @@ struct lhi_claim_cache {
 	 * (lhi_claim_cache_flush_counts()) */
 	uint64_t shared;
 	uint64_t extended;
+	struct lh_key *marked;	/* the handle whose mark rec[0] has, or had */
+	struct lhi_key_hold *holds;	/* leases by lh_key_lock(), except that
+					 * of a marked claim 0 */
+	struct lhi_key_hold *spare;	/* for that one: not NULL while claim 0
+					 * has an odd mark */
 	bool watched;		/* every lease is to be recorded */
 	/* this host's right to the cluster key that claim 0 had last, as read
 	 * in this tick (op/cluster_check.c) */
@@ -168,12 +249,13 @@ lhi_cached_claim_limit(const struct lhi_claim_cache *m, struct lhi_cached_claim
 {
 	/* end of the token's range */
 	uint64_t end = lhi_range_first(r->token + 1) + lhi_range_width();
+	uint64_t limit = r->token + MASK(SEQ_BITS) - lid_seq(r->id) + 1;
 
-	r->limit = r->token + MASK(SEQ_BITS) - lid_seq(r->id) + 1;
-	if (r->limit > end)
-		r->limit = end;
-	if (r->limit > m->ceiling)
-		r->limit = m->ceiling;
+	if (limit > end)
+		limit = end;
+	if (limit > m->ceiling)
+		limit = m->ceiling;
+	lhi_cached_claim_bound(r, limit);
 }
 
 /* Returns what a claim cache remembers of a grant of that key.  It remembers
@@ -260,6 +342,9 @@ extern struct lh lhi_closed_lh;
 struct lh_key {
 	struct lh *lh;
 	uint64_t slot_ref;	/* atomic; looked up again after an eviction */
+	/* atomic; no other handle has ever had them; 0: closed.  See NO_MARK */
+	uint64_t mark;
+	uint64_t lock_mark;
 	struct lh_key *next;	/* proc/opened_keys.c */
 	uint64_t hash;
 	uint32_t refs;

@@ -15,6 +15,9 @@
  * If the table records every lease (shm/counters.c) or is too old, a cache
  * remembers no lease and its tick never matches, so everything takes the slow
  * path.  It notices a change at its next tick or slow path.
+ *
+ * (Above 500 lines: a cache is set up, refilled and changed in one place, so
+ * that one can see where the mark of claim 0 is removed.)
  */
 #include <errno.h>
 #include <pthread.h>
@@ -25,6 +28,7 @@
 #include "base/error.h"
 #include "shm/claim_chunk.h"
 #include "proc/claim_cache.h"
+#include "proc/key_holds.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
 #include "shm/counters.h"
@@ -129,6 +133,7 @@ thread_exits(void *arg)
 				;
 			*p = m->lh_next;
 		}
+		lhi_key_holds_free(m);
 		lhi_claim_cache_cell_free(m);
 	}
 	lhi_claim_cache_current = &nobodys;
@@ -150,9 +155,12 @@ lhi_claim_cache_detach_all(struct lh *lh)
 	while ((m = lh->mags) != NULL) {	/* ends: as above */
 		lh->mags = m->lh_next;
 		lhi_claim_cache_flush_counts(m);
+		lhi_key_holds_free(m);
 		give_up_groups(m, lh);
 		m->head = (lhi_pair){ 0, 0 };
-		m->rec[0].slot_ref = 0;	/* its slot is not mapped any more */
+		/* its slot is not mapped any more */
+		lhi_cached_claim_forget(&m->rec[0]);
+		lhi_cached_claim_set(&m->rec[0], CACHED_OUT);
 		m->lh_next = NULL;
 		set_lh(m, NULL);
 	}
@@ -183,7 +191,8 @@ static void
 set_up_cache(struct lhi_claim_cache *m, struct lh *lh, uint32_t tid)
 {
 	for (int b = 0; b < (int)SHM_GROUP; b++)
-		m->rec[b] = (struct lhi_cached_claim){ .use = CACHED_OUT };
+		m->rec[b] = (struct lhi_cached_claim){ .use = CACHED_OUT,
+		    .mark = NO_MARK };
 	m->tick_sec = 0;
 	m->tick_nsec = -1;	/* no clock shows this */
 	m->ttl_ms = -1;
@@ -248,7 +257,7 @@ remember_idle(struct lhi_claim_cache *m, uint32_t b)
 
 	if (s == NULL)
 		return;
-	r->use = CACHED_IDLE;
+	lhi_cached_claim_set(r, CACHED_IDLE);
 	m->idle |= 1u << b;
 	r->slot = s;
 	r->slot_ref = sh64_load(&c->slot_ref);
@@ -263,7 +272,7 @@ look_through_group(struct lhi_claim_cache *m)
 	struct lhi_view *v = &m->lh->v;
 
 	for (uint32_t b = 0; b < SHM_GROUP; b++) {
-		if (m->rec[b].use == CACHED_FREE)
+		if (lhi_cached_claim_now(&m->rec[b]) == CACHED_FREE)
 			continue;
 		if (lhi_claim_reclaim(v, m->base + b, false))
 			lhi_claim_cache_put(m, (int)b);
@@ -305,6 +314,7 @@ use_group(struct lhi_claim_cache *m, struct lhi_group *g)
 	struct lhi_view *v = &m->lh->v;
 	unsigned st;
 
+	lhi_key_holds_unmark(m);
 	m->lent.slot_ref = 0;
 	m->group = g;
 	m->base = g->base;
@@ -315,7 +325,8 @@ use_group(struct lhi_claim_cache *m, struct lhi_group *g)
 		m->rec[b] = (struct lhi_cached_claim){
 			.use = CACHED_OUT, /* earlier leases take the slow
 					    * path */
-			.held_low = word_make(WORD_X, g->base + b, 0),
+			.mark = NO_MARK,
+			.held_low = (uint32_t)word_make(WORD_X, g->base + b, 0),
 		};
 		/* held claims keep their thread */
 		st = state_st(sh64_load(&m->claims[b].state));
@@ -373,7 +384,7 @@ static int
 find_free_claim(const struct lhi_claim_cache *m)
 {
 	for (int b = 0; m->group != NULL && b < (int)SHM_GROUP; b++) {
-		if (m->rec[b].use == CACHED_FREE)
+		if (lhi_cached_claim_now(&m->rec[b]) == CACHED_FREE)
 			return b;
 	}
 	return -1;
@@ -434,11 +445,16 @@ follow_watch(struct lhi_claim_cache *m)
 	if (!m->watched)
 		return;
 	m->usual = NO_TABLE;
+	if (!lhi_mutant_on(mark_while_watched))
+		lhi_key_holds_unmark(m);
 	m->ttl_ms = -1;
-	for (struct lhi_cached_claim *r = m->rec; r < m->rec + SHM_GROUP; r++)
-		if (r->use == CACHED_HELD || r->use == CACHED_LENT ||
-		    r->use == CACHED_SHARED)
-			r->use = CACHED_OUT;
+	for (struct lhi_cached_claim *r = m->rec; r < m->rec + SHM_GROUP; r++) {
+		enum lhi_use use = lhi_cached_claim_now(r);
+
+		if (use == CACHED_HELD || use == CACHED_LENT ||
+		    use == CACHED_SHARED)
+			lhi_cached_claim_set(r, CACHED_OUT);
+	}
 }
 
 int
@@ -451,7 +467,7 @@ lhi_claim_cache_take(struct lhi_claim_cache *m)
 	if (bit < 0 && (error = refill_cache(m)) != 0)
 		return error;
 	bit = bit < 0 ? find_free_claim(m) : bit;
-	m->rec[bit].use = CACHED_OUT;
+	lhi_cached_claim_set(&m->rec[bit], CACHED_OUT);
 	m->lent.slot_ref *= lhi_mutant_on(lent_stays); /* it is read again */
 	return bit;
 }
@@ -461,7 +477,7 @@ lhi_claim_cache_put(struct lhi_claim_cache *m, int bit)
 {
 	m->rec[bit].id = lhi_claim_cache_id(&m->lh->v, m->base + (uint32_t)bit);
 	m->rec[bit].slot_ref = 0;
-	m->rec[bit].use = CACHED_FREE;
+	lhi_cached_claim_set(&m->rec[bit], CACHED_FREE);
 }
 
 void
@@ -479,22 +495,29 @@ lhi_claim_cache_tick(struct lhi_claim_cache *m, const struct timespec *ts,
 	m->ttl_ms = ttl_ms;
 	hint_reaper(m);
 	m->usual = ttl_ms == DEFAULT_TTL_MS ? m->lh : NO_TABLE;
+	if (m->usual == NO_TABLE && !lhi_mutant_on(mark_of_other_ttl))
+		lhi_key_holds_unmark(m);
 	/* CLOCK_BOOTTIME has no coarse clock; this is read after ts */
 	now = v->clock == CLOCK_MONOTONIC ? lhi_timespec_ns(ts) :
 	    lhi_now_ns(v);
 	m->held = state_make(ST_HELD, 0, lhi_deadline_coarse(v, now + ttl_ms *
 	    NS_PER_MS));
+	m->announce = m->held + state_make(0, 1, 0);
 	m->span = (lhi_pair){ (uint64_t)now,
 	    (uint64_t)lhi_deadline_ns(v, state_deadline(m->held)) };
 	m->since = lhi_since(v, now, m->tid);
 	/* once per tick, not in every acquire; a held claim gets it later */
 	for (uint32_t b = 0; m->group != NULL && b < SHM_GROUP; b++) {
 		struct lhi_cached_claim *r = &m->rec[b];
+		enum lhi_use use = lhi_cached_claim_now(r);
 
-		if (r->use == CACHED_FREE || r->use == CACHED_IDLE)
+		if (use == CACHED_FREE || use == CACHED_IDLE)
 			sh64_store_rlx(&m->claims[b].since, m->since);
-		else if (r->use == CACHED_HELD)
-			r->slot_ref = 0;
+		else if (use == CACHED_HELD) {
+			if (r == m->rec && !lhi_mutant_on(mark_after_key))
+				lhi_key_holds_unmark(m);
+			lhi_cached_claim_forget(r);
+		}
 	}
 	follow_watch(m);
 }

@@ -32,6 +32,10 @@ static void
 free_key(struct lh_key *k)
 {
 	k->lh = &lhi_closed_lh;
+	if (!lhi_mutant_on(mark_after_close)) {
+		__atomic_store_n(&k->mark, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&k->lock_mark, 0, __ATOMIC_RELAXED);
+	}
 	__atomic_store_n(&k->slot_ref, 0, __ATOMIC_RELAXED);
 	lhi_handle_free(HANDLE_KEY, k);
 }
@@ -105,6 +109,7 @@ struct lh_key *
 lhi_opened_keys_add(struct lh *lh, const struct lhi_key_name *n,
     const struct lhi_ref *ref)
 {
+	static uint64_t marks;
 	int cancel;
 	struct lh_key **bucket = lock_bucket(lh, n->hash, &cancel);
 	struct lh_key *k = take_key(*bucket, n);
@@ -114,6 +119,8 @@ lhi_opened_keys_add(struct lh *lh, const struct lhi_key_name *n,
 	if (k != NULL && k->lh == NULL) {
 		k->lh = lh;
 		k->slot_ref = ref->slot_ref;
+		k->mark = __atomic_add_fetch(&marks, 2, __ATOMIC_RELAXED);
+		k->lock_mark = k->mark + 1;
 		k->hash = n->hash;
 		k->refs = 1;
 		memcpy(k->name, n->key, n->len);

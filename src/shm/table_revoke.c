@@ -3,7 +3,7 @@
  * Removal by force: answers "how does a process learn that its table was
  * removed, if it does nothing but acquire and release one key?"
  *
- * The straight paths (acquire_usual(), a revived reader) look at two words of a
+ * The straight paths (swap_usual(), a revived reader) look at two words of a
  * key, its lock word and the first link of its wait queue, and at no flag.  The
  * lock word has to be the very one that the same claim's last release left
  * behind; the queue has to be empty.  So a removal revokes both, after the flag
@@ -20,12 +20,12 @@
  *
  * Invariants.
  *  I1	No straight grant comes after V2.  One that loads the queue's link
- *	after V1 sees the mark.  One that loaded it before V1 loaded the word
- *	before that; a word that was FREE or S then is not the same any more,
- *	and one that was X at V2 is not the one that it loaded: versions do not
- *	come back.  It fails its swap.  (A reader is revived by a swap of its
- *	claim: idle at V2, it is revoked; idle later, its release, and its next
- *	revival, see the mark.)
+ *	after V1 sees the mark.  One that loaded it before V1 remembers the word
+ *	from before that; a word that was FREE or S then is not the same any
+ *	more, and one that was X at V2 is not the one that it remembers:
+ *	versions do not come back.  It fails its swap.  (A reader is revived by
+ *	a swap of its claim: idle at V2, it is revoked; idle later, its release,
+ *	and its next revival, see the mark.)
  *  I2	No other grant comes after V2.  One that loads the word after V2 loads
  *	the flag after that, and sees it.  One that loaded it before V2 fails
  *	its swap, as above.

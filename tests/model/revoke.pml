@@ -5,8 +5,8 @@
  *
  * Two processes acquire and release one key of the old table, ACQUIRES times
  * each.  Each goes straight where its own last release left the word behind: it
- * loads the word, then the queue's link, then swaps.  Otherwise it goes the slow
- * way: it loads the word, then the flag RETIRED, then swaps.  The remover sets
+ * loads the queue's link, then swaps the word that it remembers.  Otherwise it
+ * goes the slow way: it loads the word, then the flag RETIRED, then swaps.  The remover sets
  * the flag (R1), marks the queue (V1), passes a word that is free (V2), and
  * gives the name up (R4).  With -DWAITER somebody queues at the old key, and
  * leaves, so that the link of the queue is written by others as well.
@@ -69,7 +69,10 @@ proctype holder(byte me)
 #ifdef MUTANT_EARLY
 		stop = retired;
 #endif
-		w = word;
+		if
+		:: left != 0 -> w = left	/* not loaded again */
+		:: w = word
+		fi;
 		if
 		:: w == left ->			/* straight */
 			may = !(marked || queued)
