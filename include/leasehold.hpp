@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * leasehold for C++17: the same calls with owners instead of pairs.  Nothing is
- * compiled into a library of its own; link libleasehold.
+ * leasehold for C++17: the same calls with owners instead of pairs.  There is
+ * no library of its own to compile; link libleasehold.
  *
  *	leasehold::table table;
  *	if (auto lease = table.try_acquire("nightly-report"))
@@ -12,15 +12,15 @@
  *	while (more_to_do() && lock.valid())
  *		do_a_little();
  *
- * Whatever fails throws leasehold::error, whose code() compares with std::errc
- * and whose what() is lh_error_detail().  Not failures but answers: "busy" of
- * the try_ functions and "lost" of those that ask (verify, valid, pass).
+ * Failures throw leasehold::error, whose code() compares with std::errc and
+ * whose what() is lh_error_detail(). "Busy" of the try_ functions and "lost" of
+ * the checks (verify, valid, pass) are results, not failures.
  *
- * What each call does and promises is told where the C function of that name is
- * declared.  Owners are moved, not copied, and used by one thread at a time;
- * live_lock is used by any number.  The attachment is closed when the last one
- * of a table and its leases, locks and watches is gone, in whatever order.  In
- * a forked child destructors do nothing.
+ * The declarations of the C functions of the same names describe what each call
+ * does and guarantees.  Owners are moved, not copied, and used by one thread at
+ * a time; live_lock is used by any number.  The attachment is closed when the
+ * last one of a table and its leases, locks and watches is gone, in whatever
+ * order.  In a forked child destructors do nothing.
  *
  * Above 500 lines, in one piece: it is made to be copied into a project.
  */
@@ -46,7 +46,8 @@ namespace leasehold {
 
 using std::chrono::milliseconds;
 
-/* Of the library's codes; they equal the std::errc of the same number. */
+/* The category of the library's codes, which equal the std::errc of the same
+ * number. */
 inline const std::error_category &
 category() noexcept
 {
@@ -74,7 +75,8 @@ category() noexcept
 
 class error : public std::system_error {
 public:
-	/* A result below 0, at once: the detail is this thread's last. */
+	/* Throws at once if a result is below 0: the detail is this thread's
+	 * last. */
 	explicit error(int result)
 	    : std::system_error(-result, category()),
 	      detail_(lh_error_detail())
@@ -101,14 +103,14 @@ check(int result)
 	return result;
 }
 
-/* 0: yes; `no`: no; everything else is thrown. */
+/* True if the result is 0, false if it is `no`; throws otherwise. */
 inline bool
 answer(int result, int no)
 {
 	return result != no && check(result) == 0;
 }
 
-/* What only has a function that ends it. */
+/* Owner of an object that a C function ends. */
 template <typename T, int (*End)(T *)> struct ender {
 	void
 	operator()(T *t) const noexcept
@@ -119,7 +121,7 @@ template <typename T, int (*End)(T *)> struct ender {
 
 } /* namespace detail */
 
-/* As struct lh_acquire_opts, which it turns into. */
+/* Like struct lh_acquire_opts, into which it converts. */
 struct options {
 	lh_mode mode = LH_EXCLUSIVE;
 	milliseconds ttl { 30000 };
@@ -155,7 +157,7 @@ struct item {
 
 class table;
 
-/* One grant.  Released when it goes, unless that was done before. */
+/* One grant. Released at its end, unless that was done before. */
 class lease {
 public:
 	lease() noexcept = default;
@@ -177,7 +179,7 @@ public:
 			(void)lh_release(lh_.get(), &lease_);
 	}
 
-	/* Throws if it had been lost. */
+	/* Throws if it was lost. */
 	void
 	release()
 	{
@@ -195,8 +197,10 @@ public:
 	{
 		detail::check(lh_convert(lh_.get(), &lease_, mode));
 	}
-	/* The same, waiting until other readers have left; throws what says
-	 * std::errc::resource_deadlock_would_occur if that would be never. */
+	/*
+	 * The same, but waits until other readers have left.  Throws
+	 * std::errc::resource_deadlock_would_occur if that would never happen.
+	 */
 	void
 	convert(lh_mode mode, const options &how)
 	{
@@ -204,21 +208,26 @@ public:
 
 		detail::check(lh_convert_wait(lh_.get(), &lease_, mode, &o));
 	}
-	/* To that named session, or (nullptr) to the table's attachment; at the
-	 * brace it is released all the same, unless it is left. */
+	/*
+	 * Hands it over to that named session, or (nullptr) to the table's
+	 * attachment.  It is still released at the brace, unless leave() is
+	 * called.
+	 */
 	void
 	hand_over(lh_session *to)
 	{
 		detail::check(lh_handoff(lh_.get(), &lease_, to));
 	}
-	/* What is in a named session may stay there: not ours any more. */
+	/*
+	 * Leaves the lease in its named session; this object no longer owns it.
+	 */
 	lh_lease
 	leave() noexcept
 	{
 		lh_ = nullptr;
 		return lease_;
 	}
-	/* Is it still held? */
+	/* True if it is still held. */
 	bool
 	verify() const
 	{
@@ -234,7 +243,7 @@ public:
 	std::uint64_t token() const noexcept { return lease_.token; }
 	lh_mode mode() const noexcept { return lh_mode(lease_.mode); }
 	std::uint32_t notes() const noexcept { return lease_.notes; }
-	/* Has it anything to release? */
+	/* True if it has something to release. */
 	explicit operator bool() const noexcept { return lh_ != nullptr; }
 	const lh_lease &c() const noexcept { return lease_; }
 
@@ -278,7 +287,7 @@ public:
 		detail::check(lh_acquire(lh_.get(), key.c_str(), &o, &l));
 		return { lh_, l };
 	}
-	/* Nothing if somebody is in the way; does not wait. */
+	/* Returns nothing if others block it; does not wait. */
 	std::optional<lease>
 	try_acquire(const std::string &key, const options &opts = {}) const
 	{
@@ -290,7 +299,9 @@ public:
 			return std::nullopt;
 		return lease(lh_, l);
 	}
-	/* All of these keys, or none; the leases are in their order. */
+	/*
+	 * Acquires all of these keys, or none; the leases are in their order.
+	 */
 	std::vector<lease>
 	acquire_many(const std::vector<item> &items,
 	    const options &opts = {}) const
@@ -309,15 +320,15 @@ public:
 			all.push_back(lease(lh_, one));
 		return all;
 	}
-	/* Is that the token of a present lease? */
+	/* True if this is the token of a present lease. */
 	bool
 	verify(const std::string &key, std::uint64_t token) const
 	{
 		return detail::answer(lh_verify_token(lh_.get(), key.c_str(),
 		    token), -ESTALE);
 	}
-	/* The value of a key, and the token of the lease under which it was
-	 * set; none: it has none, or there is no such key. */
+	/* Returns the value of a key, and the token of the lease under which it
+	 * was set; nothing if it has no value, or does not exist. */
 	std::optional<std::pair<std::string, std::uint64_t>>
 	value(const std::string &key) const
 	{
@@ -331,8 +342,9 @@ public:
 		return std::make_pair(std::string(bytes, len), token);
 	}
 	/*
-	 * Who is around the key, and what they do: fn gets it, and it is valid
-	 * during that call only.  False: there is no such key.
+	 * Calls fn with the key's holders and waiters, and what they do; the
+	 * data is valid during that call only.  Returns false if the key does
+	 * not exist.
 	 */
 	bool
 	explain(const std::string &key,
@@ -365,7 +377,7 @@ private:
 	std::shared_ptr<lh> lh_;
 };
 
-/* A place in a key's queue, without a thread; given up when it goes. */
+/* A place in a key's queue, without a thread; cancelled at its end. */
 class ticket {
 public:
 	ticket(const table &t, const std::string &key, const options &opts = {})
@@ -378,15 +390,15 @@ public:
 		    &made));
 		ticket_.reset(made);
 	}
-	/* Readable when finish() has something to say. */
+	/* Readable when finish() has a result. */
 	int fd() const { return detail::check(lh_ticket_fd(ticket_.get())); }
 	int
 	rank() const
 	{
 		return detail::check(lh_ticket_rank(ticket_.get()));
 	}
-	/* Nothing while it is not granted; after the lease there is nothing
-	 * more to come of it, nor after an exception. */
+	/* Returns nothing while it is not granted.  It cannot be used any more
+	 * after it has returned the lease, or thrown. */
 	std::optional<lease>
 	finish()
 	{
@@ -407,7 +419,7 @@ private:
 	    lh_ticket_cancel>> ticket_;
 };
 
-/* So many holders at once; a permit is a lease. */
+/* A limited number of holders at once; a permit is a lease. */
 class semaphore {
 public:
 	semaphore(const table &t, const std::string &name, std::uint32_t limit)
@@ -454,7 +466,7 @@ private:
 	std::unique_ptr<lh_sem, detail::ender<lh_sem, lh_sem_close>> sem_;
 };
 
-/* Told of a live lock's changes; see lh_lock_watch(). */
+/* A receiver of a live lock's changes; see lh_lock_watch(). */
 class watch {
 public:
 	int fd() const { return detail::check(lh_watch_fd(watch_.get())); }
@@ -483,10 +495,8 @@ struct live_options {
 	milliseconds warn { 0 };
 };
 
-/*
- * A lease that renews itself and tells of its loss.  Can be locked by
- * std::unique_lock and its like.  Released when it goes.
- */
+/* A lease that renews itself and reports its loss.  Can be locked by
+ * std::unique_lock and its like.  Released at its end. */
 class live_lock {
 public:
 	live_lock(const table &table, const std::string &key,
@@ -500,7 +510,9 @@ public:
 		detail::check(lh_lock_open(lh_.get(), key.c_str(), &o, &lock));
 		lock_.reset(lock);
 	}
-	/* Out of a lease that is held, renewed by that ttl from now on. */
+	/*
+	 * Adopts a lease that is held, and renews it by that ttl from now on.
+	 */
 	live_lock(const table &table, lease &&held, milliseconds ttl,
 	    live_options opts = {}, const options &how = {})
 	    : lh_(table.shared()), how_(how),
@@ -536,13 +548,15 @@ public:
 		return detail::answer(lh_lock_acquire(lock_.get(), &o),
 		    -EAGAIN);
 	}
-	/* Does not throw if it had been lost: guards call it; see release() */
+	/*
+	 * Does not throw if it was lost, because guards call it; see release()
+	 */
 	void
 	unlock() noexcept
 	{
 		(void)lh_lock_release(lock_.get());
 	}
-	/* False: it had been lost. */
+	/* Returns false if it was lost. */
 	bool
 	release()
 	{
@@ -607,7 +621,7 @@ private:
 	std::unique_ptr<lh_lock, detail::ender<lh_lock, lh_lock_close>> lock_;
 };
 
-/* The largest token that has been at a resource; see leasehold/gate.h. */
+/* The largest token that was shown to a resource; see leasehold/gate.h. */
 class gate {
 public:
 	explicit gate(const std::string &path, std::uint32_t flags = 0)
@@ -617,7 +631,8 @@ public:
 		detail::check(lh_gate_open(&g, path.c_str(), nullptr, flags));
 		gate_.reset(g);
 	}
-	/* May it pass?  Throws if that is not known: keep off then, too. */
+	/* True if the token may pass.  Throws if that is not known: do not
+	 * write then, either. */
 	bool
 	pass(std::uint64_t token, lh_mode mode = LH_EXCLUSIVE)
 	{
@@ -631,9 +646,10 @@ private:
 };
 
 /*
- * Run f(lock) under the key if it is free this very moment.  False, or nothing:
- * busy, and f did not run.  What f returns and throws is its own; whether the
- * key was held all the time, f can ask last: lock.valid().
+ * Runs f(lock) under the key if it is free this very moment.  Returns false, or
+ * nothing, if it is busy; f did not run.  The results and exceptions of f are
+ * its own.  At its end f can check whether the key was held all the time:
+ * lock.valid().
  */
 template <typename F>
 auto
