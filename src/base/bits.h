@@ -98,7 +98,7 @@ word_cause(uint64_t w)
 
 /* Returns the token of version `ver`.  The hint may lag or lead the true token
  * by less than 2^39.  The difference is signed, so an older version does not
- * yield a token 2^40 ahead (repair C6). */
+ * yield a token 2^40 ahead (amendment C6). */
 static inline uint64_t
 token_of(uint64_t hint, uint64_t ver)
 {

@@ -10,7 +10,7 @@
  * overwritten file still counts.
  *
  * A claim takes no lock, so a claimant that was stopped or killed blocks nobody
- * (repair C14):
+ * (amendment C14):
  *
  * 1. Scan the directory for the highest number h.
  * 2. Write a temporary file completely; fdatasync it.

@@ -5,27 +5,27 @@
  *
  * Nobody is attached, and nobody can attach: whoever mends has locked all
  * sessions' bytes, and seen that no named session lives
- * (offline/repair_table.c), unless an earlier repair has got as far as M1.  So
+ * (offline/repair_table.c), unless an earlier repair has got as far as RP1.  So
  * nobody holds a key, and nobody waits; all that a table is worth then are its
  * keys' names, which of them are to be kept, the note on how their last lease
  * ended, and above all how far their tokens had got.  The rest (claims, queues,
  * chains, the list of keys, hints) is not mended but made anew, which needs no
  * walk over anything that is damaged.
  *
- *	M0	memory for all that is in use, as far as the file has data, if
+ *	RP0	memory for all that is in use, as far as the file has data, if
  *		the header makes no sense: where there is none, nothing has
  *		changed, and who could use the table can do so still
- *	M1	the note `repair`, then flag MENDING, which counts with it
- *		only: nobody uses the table before M7
- *	M2	extents: as far as there is memory; requests
- *	M3	the ceiling, then every floor, then (M5) every key, go above
+ *	RP1	the note `repair`, then flag MENDING, which counts with it
+ *		only: nobody uses the table before RP7
+ *	RP2	extents: as far as there is memory; requests
+ *	RP3	the ceiling, then every floor, then (RP5) every key, go above
  *		every token that may have been given
- *	M4	sessions: UNUSED, their incarnations above all that are named;
+ *	RP4	sessions: UNUSED, their incarnations above all that are named;
  *		claims: what they hold is freed, then they are; chunks: nobody's
- *	M5	slots, long keys, the list of keys (repair_keys.c); values
+ *	RP5	slots, long keys, the list of keys (repair_keys.c); values
  *		(repair_values.c)
- *	M6	hints
- *	M7	flags DAMAGED and MENDING cleared, then the notes
+ *	RP6	hints
+ *	RP7	flags DAMAGED and MENDING cleared, then the notes
  *		(lhi_repair_done())
  *
  * Tokens.  Every token is below the ceiling, and it is a field of its own.  So
@@ -40,9 +40,9 @@
  * names a claim which does not know of it says DIED, too: the next holder looks
  * rather once too often.
  *
- * A crash anywhere before M7 leaves the flag: nobody opens the table but who
+ * A crash anywhere before RP7 leaves the flag: nobody opens the table but who
  * mends it again.  Every step looks at what is
- * there, and makes it what it is to be; done again it does nothing, or, M3,
+ * there, and makes it what it is to be; done again it does nothing, or, RP3,
  * goes up by another step.  A stop is in the way of everybody who wants the
  * table, which the operator took into account: he started it.
  *
@@ -77,7 +77,7 @@ has_requests(const struct lhi_repair *m)
 	    m->v->geo.n_requests;
 }
 
-/* M0: memory for as much as is in use; *e is that. */
+/* RP0: memory for as much as is in use; *e is that. */
 static int
 back_extent(struct lhi_repair *m, struct lhi_backing *e)
 {
@@ -113,7 +113,7 @@ back_extent(struct lhi_repair *m, struct lhi_backing *e)
 	return 0;
 }
 
-/* M2 */
+/* RP2 */
 static void
 repair_extent(struct lhi_repair *m, const struct lhi_backing *e)
 {
@@ -150,7 +150,7 @@ is_plausible_token(const struct lhi_view *v, uint64_t token)
 	return token >= base && token < (ceiling != 0 ? ceiling : base) + LEAP;
 }
 
-/* M3: nobody has a right, nor is there a session with the cluster to adopt: so
+/* RP3: nobody has a right, nor is there a session with the cluster to adopt: so
  * whatever tokens of cluster keys begin with, the next base is above those that
  * were given. */
 static void
@@ -167,7 +167,7 @@ repair_cluster(struct lhi_view *v)
 	lhi_cluster_listen(v, 0, "");
 }
 
-/* M3 */
+/* RP3 */
 static void
 repair_tokens(struct lhi_repair *m)
 {
@@ -207,7 +207,7 @@ repair_tokens(struct lhi_repair *m)
 	sh64_store(&h->local_shards, durable ? UINT64_MAX : 0);
 }
 
-/* M4: a record, whose incarnation is not below any that owns a chunk. */
+/* RP4: a record, whose incarnation is not below any that owns a chunk. */
 static void
 repair_session(struct lhi_view *v, uint32_t i)
 {
@@ -294,7 +294,7 @@ repair_claim(struct lhi_view *v, uint32_t ci)
 	sh64_store(&c->state, state_make(ST_FREE, state_seq(st), 0));
 }
 
-/* M4 */
+/* RP4 */
 static void
 repair_claims(struct lhi_view *v)
 {
@@ -314,7 +314,7 @@ repair_claims(struct lhi_view *v)
 	}
 }
 
-/* M6: any value is safe, these are the best. */
+/* RP6: any value is safe, these are the best. */
 static void
 repair_hints(struct lhi_view *v)
 {
@@ -345,7 +345,7 @@ lhi_repair(struct lhi_repair *m)
 	if (error != 0)
 		return error;
 	if (!lhi_mutant_on(repair_unnoted))
-		sh64_store(&v->hdr->repair, SHM_REPAIR_NOTE);		/* M1 */
+		sh64_store(&v->hdr->repair, SHM_REPAIR_NOTE);	/* RP1 */
 	lhi_point("mend.noted");
 	(void)sh32_fetch_or(&v->hdr->flags, SHM_REPAIRING);
 	lhi_point("mend.begun");

@@ -5,19 +5,19 @@
  *
  * The claims are free, so every word is to be FREE or UNUSED.
  *
- *	K1	each slot by itself: a key whose bytes hash to what the slot
+ *	RK1	each slot by itself: a key whose bytes hash to what the slot
  *		says is one, everything else in it is made to fit; what was in
  *		the making or on its way out, or is not what it says, becomes
  *		UNUSED (the floors are above its tokens by now)
- *	K2	records of long keys that nobody has are given back
- *	K3	all buckets are forgotten, and every key is inserted, by the
+ *	RK2	records of long keys that nobody has are given back
+ *	RK3	all buckets are forgotten, and every key is inserted, by the
  *		code that does it when a key is made: it finds keys that are
  *		there twice
  *
  * A key twice.  The first one stays, kept if either was to be kept.  Which of
  * them had the higher token does not matter: it goes on above all tokens.
  *
- * A crash in K3 leaves part of a list; it is made anew from the beginning.
+ * A crash in RK3 leaves part of a list; it is made anew from the beginning.
  */
 #include <errno.h>
 #include "base/error.h"
@@ -112,7 +112,7 @@ is_key(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 	    has_record(m, s, lhi_slot_ref(i, gen));
 }
 
-/* K1, of a slot that is a key.  The word's low part, as it is to be. */
+/* RK1, of a slot that is a key.  The word's low part, as it is to be. */
 static uint32_t
 word_cause_of(struct lhi_repair *m, uint64_t w)
 {
@@ -160,7 +160,7 @@ repair_key(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 	return error;
 }
 
-/* K2 */
+/* RK2 */
 static void
 repair_longs(struct lhi_repair *m)
 {
@@ -178,7 +178,7 @@ repair_longs(struct lhi_repair *m)
 	}
 }
 
-/* K3.  0; 1: it is there already, and goes; -errno. */
+/* RK3.  0; 1: it is there already, and goes; -errno. */
 static int
 insert_key(struct lhi_repair *m, struct shm_slot *s)
 {

@@ -3,10 +3,10 @@
  * Mending the values: answers "which keys' values can be kept?".  See repair.c
  * for the whole; the keys have been mended, and nobody is attached.
  *
- *	U1	each slot that is a key keeps its value if the record makes
+ *	RU1	each slot that is a key keeps its value if the record makes
  *		sense, by its sum, and says that it is this slot's; any other
  *		slot has none from now on
- *	U2	each record is the slot's that leads to it, or free
+ *	RU2	each record is the slot's that leads to it, or free
  *
  * A record that says it is one slot's can be kept by that one only, so no two
  * share one.  Counts and tags go on, as far as they can be read.
@@ -22,7 +22,7 @@ keeps_value(const struct lhi_view *v, struct shm_slot *s)
 	    lhi_value_sound(v, s);
 }
 
-/* U2 */
+/* RU2 */
 static void
 repair_record(struct lhi_view *v, uint32_t idx)
 {

@@ -139,7 +139,7 @@ lhi_attempt_leave_queue(struct lhi_attempt *a)
 	a->t.queued = false;
 	if (lhi_mutant_on(leaver_silent))
 		return;
-	/* repair C4: a leaver wakes the new first waiter, and the waiter that
+	/* amendment C4: a leaver wakes the new first waiter; the waiter that
 	 * takes over its process's watch; pairs with sleep_parked(): park, then
 	 * look at the queue */
 	lhi_queue_wake_first(view(a), a->t.s);

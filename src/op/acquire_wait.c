@@ -17,7 +17,7 @@
  *			park (Dekker: both sides read-modify-write first and
  *			then load, all sequentially consistent).  A waker may
  *			die between its two steps, so every sleep is bounded
- *			(repair C4)
+ *			(amendment C4)
  *	Bounds		The first waiter of each session on a key looks again
  *			after 20 ms (40 ms far back in a long queue), or at the
  *			holder's deadline.  The others look after 0.25 to 1 s; a
@@ -184,7 +184,7 @@ try_once(struct lhi_attempt *a)
 	uint64_t w;
 	int error = look_and_take(a, false, &w);
 
-	/* repair C16: "busy" is reported only of a holder that lives (the
+	/* amendment C16: "busy" is reported only of a holder that lives (the
 	 * kernel was asked) */
 	if (error == WAITING && !lhi_mutant_on(never_probes))
 		error = look_and_take(a, true, &w);

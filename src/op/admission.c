@@ -22,8 +22,8 @@
  *	running		made suspect after 30 ms, in case /proc shows another
  *			thread
  *
- * A suspect is only passed over.  It clears the bit when it runs (repair C5),
- * and has its old place again.
+ * A suspect is only passed over.  It clears the bit when it runs (amendment
+ * C5), and has its old place again.
  */
 #include <errno.h>
 #include <leasehold/table.h>

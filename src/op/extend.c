@@ -3,11 +3,11 @@
  * Extends a lease, unless that is too late.  lh_extend() and src/live call it.
  *
  * The claim's state is swapped exactly, in the use that belongs to the lease
- * (repair C1).  A process that expires the lease swaps the same word, so one of
- * the two loses.
+ * (amendment C1).  A process that expires the lease swaps the same word, so one
+ * of the two loses.
  *
  * I1	An extension counts only if the clock, read after the swap, has not
- *	reached the earlier deadline (repair C11, guarantee G3).  An extension
+ *	reached the earlier deadline (amendment C11; guarantee G3).  One
  *	that won too late is undone by making the lease expired.  If its named
  *	session has ended as well, the lease is left to the session's reclaim,
  *	which delays the key (shm/session_named_end.c).

@@ -8,7 +8,7 @@
  * swap.  So a lease that was lost, after which another holder may have set a
  * value, is refused, or its swap fails.  The second check is after the swap, by
  * the precise clock, because the change counts only if the lease was alive
- * then.  A late change is undone (repair C11, guarantees G3 and G11).
+ * then.  A late change is undone (amendment C11, guarantees G3 and G11).
  *
  * 1. Make a record with the value.
  * 2. Read slot.value.

@@ -35,7 +35,7 @@ lh_mark_consistent(struct lh *lh, struct lh_lease *l)
 		return lhi_fail(-EINVAL, "no holder has left this key without "
 		    "a release: there is nothing to declare");
 	lhi_point("consistency.marking");
-	if (!sh32_cas(&h.slot->consistency, is, to)) {		/* Y4 */
+	if (!sh32_cas(&h.slot->consistency, is, to)) {		/* CN4 */
 		error = lhi_lease_verify_moving(lh, l, &h);
 		return error != 0 ? error : lhi_fail(-EAGAIN, "the key's note "
 		    "has changed at this moment: do several threads use the "

@@ -7,13 +7,13 @@
  * grant.  Release swaps exactly that word.  So a caller that comes too late
  * fails, and changes nothing.
  *
- * Only the winner of the word's swap touches the claim (repair C2).  The thread
- * whose claim cache has the claim may use a store, because only that thread can
- * use the claim again.  Any other thread swaps the claim's state and leaves the
- * rest to the owner.  A crash after the word's swap leaves a HELD claim that no
- * word names.  That is normal: nobody waits for it, and it is freed with its
- * session.  (If it is a named session's, which may live on, the chunk's next
- * keeper reclaims it.)
+ * Only the winner of the word's swap touches the claim (amendment C2).  The
+ * thread whose claim cache has the claim may use a store, because only that
+ * thread can use the claim again.  Any other thread swaps the claim's state and
+ * leaves the rest to the owner.  A crash after the word's swap leaves a HELD
+ * claim that no word names.  That is normal: nobody waits for it, and it is
+ * freed with its session.  (If it is a named session's, which may live on, the
+ * chunk's next keeper reclaims it.)
  *
  * A lease that another thread or process is converting or handing over may be
  * released, too: its word decides (lease_verify.c).

@@ -97,7 +97,7 @@ free_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 	if ((w & WORD_LOW) != (word_make(WORD_S, 0, 0) | r->held_low) ||
 	    !lhi_readers_ends(c))
 		return 0;
-	/* the word first, then the claim (repair C3) */
+	/* the word first, then the claim (amendment C3) */
 	st = sh64_load(&c->state);
 	if (state_st(st) != ST_READ || state_seq(st) != lid_seq(r->id))
 		return -ESTALE;

@@ -5,7 +5,7 @@
  *
  * No process owns a named session, and many use it.  So no claim cache has its
  * claims.  A claim may be taken from FREE only by a process that is alone in
- * doing so (repair C2).  Therefore each chunk of the session has a keeper:
+ * doing so (amendment C2).  Therefore each chunk of the session has a keeper:
  *
  *	chunk.keeper	0: nobody takes claims from the chunk now; else the
  *			session id of an attachment, one thread of which does
@@ -24,7 +24,7 @@
  *
  * The end of a session.  A process that takes a claim becomes keeper, and then
  * checks whether the session has ended.  A process that reclaims the session
- * ends it, and then looks at the keepers (shm/session_named.c, N4).  A keeper
+ * ends it, and then looks at the keepers (shm/session_named.c, I4).  A keeper
  * that was stopped before its swap may become keeper of a chunk that belongs to
  * another session by then.  It sees that, and leaves.
  *

@@ -6,7 +6,7 @@
  * Fork.  A child owns nothing.  The claim caches and the anchor of every
  * attachment are in pages that the kernel clears in a child (MADV_WIPEONFORK).
  * In a child the fast paths find an empty claim cache without a tag and take
- * the slow path.  That finds the anchor's tag gone and refuses (repair C13).
+ * the slow path.  That finds the anchor's tag gone and refuses (amendment C13).
  * Locks and lists: fork.c.
  */
 #ifndef LHI_ATTACHMENT_H

@@ -5,9 +5,9 @@
  * A chunk of 64 claims belongs to a session.  Each of its eight groups of 8 is
  * lent to one thread at a time.  A cache has one group in use; a thread with
  * more leases has others parked.  Only the cache's thread takes claims from
- * FREE and reclaims terminal ones (repair C2), so it needs no swap for either.
- * A lease that another thread released is FREE in shared memory.  The owner
- * notices that when it runs out of claims and scans its groups.
+ * FREE and reclaims terminal ones (amendment C2), so it needs no swap for
+ * either. A lease that another thread released is FREE in shared memory.  The
+ * owner notices that when it runs out of claims and scans its groups.
  *
  * When a thread exits, its groups go to the attachment's pool, with their held
  * leases, for other threads.

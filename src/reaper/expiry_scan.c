@@ -52,7 +52,7 @@
  * time, and each wrong order is one of these cases.
  *
  * A lease is ended as a waiter does it (shm/lock_word.c): read the word, swap
- * the claim's state exactly, then swap exactly that word (repair C3).  A
+ * the claim's state exactly, then swap exactly that word (amendment C3).  A
  * reader's claim is ended and leaves its chain as in extend and verify.  Idle
  * readers have no deadline and stay.  A claim past its deadline that no word
  * names was announced by a process that has not swapped the word yet, or has

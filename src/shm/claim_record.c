@@ -1,57 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims: answers "what may this claim be in the middle of, and how is that
- * ended?"
+ * Claims: what a claim may be in the middle of, and how that is ended.
  *
- * Layout.  Claims come in chunks of 64; a chunk names the session that owns it,
- * so a claim's session is its chunk's.  A process hands groups of 8 to its
- * threads (proc/claim_cache.c); only the thread whose claim cache has a claim
+ * Layout.  Claims come in chunks of 64. A chunk names the session that owns it,
+ * so a claim's session is its chunk's.  A process gives groups of 8 to its
+ * threads (proc/claim_cache.c). Only the thread whose claim cache has a claim
  * ever takes it from FREE, so announcing needs no swap.
  *
- * The state word {st, seq, deadline} is a contract:
+ * The transitions of the state word {st, seq, deadline} are claim #1 to #21 in
+ * doc/protocol.md ("Claim"). seq counts uses, is never reset, and is in every
+ * lease.  Extend, release and recovery swap exact values, so a decision about
+ * one use cannot affect the next (amendment C1).
  *
- *	#	from	to	by		when
- *	1	FREE	HELD	owner		announces an acquire, seq + 1
- *	2	FREE	WAIT	owner		announces a wait, seq + 1
- *	3	WAIT	HELD	owner		is first: tries the word
- *	4	HELD	WAIT	owner		the word was not to be had
- *	5	HELD	FREE	who swapped the word	release
- *	6	HELD	EXPIRED	anyone, exact swap	deadline past
- *	7	HELD	HELD	lease's presenter, exact swap	extend
- *	8	EXPIRED, BROKEN  FREE  owner	takes it back
- *	9	FREE	INSERT	owner		makes a key, seq + 1
- *	10	INSERT	FREE	owner
- *	11	any	FREE	holder of the dead session's recycle byte
- *		(HELD: here and below, READ in shared mode, and both under
- *		policy live)
- *	12	HELD	IDLE	presenter, exact swap	reader's release
- *	13	IDLE	HELD	owner, exact swap	revived, seq + 1
- *	14	IDLE	REVOKED	anyone, exact swap	a writer wants the key
- *	15	HELD	REVOKED	presenter, exact swap	reader leaves the chain
- *	17	HELD	READ	presenter, exact swap	conversion, either way
- *	16	REVOKED	FREE	owner	no link leads to it any more
- *	18	HELD	BROKEN	anyone, exact swap	an operator's wish
- *	19	HELD	HELD_LIVE  owner, exact swap	policy: op/policy.c
- *	20	HELD_LIVE  HELD_LIVE  anyone, exact swap  its holder runs: a
- *		later deadline
- *	21	HELD	HELD, then FREE (REVOKED)  presenter, exact swaps
- *						hand-off (op/handoff.c)
+ * Invariants.  I1  A FREE claim is named by no lock word and linked in no queue
+ * or chain.  I2       Only the winner of the word's swap takes a claim from
+ * HELD to FREE; the
+ *	loser leaves the claim alone (amendment C2).
+ * I3      A chunk is returned only when its 64 claims are FREE.
  *
- * seq counts uses, is never reset, and is in every lease: extend, release and
- * recovery swap exact values, so nothing that was decided about one use can
- * happen to the next (C1).
- *
- * Invariants.
- *  I1	A FREE claim is named by no lock word and linked in no queue or chain.
- *  I2	Only the winner of the word's swap takes a claim from HELD to FREE; who
- *	loses it leaves the claim alone (C2).
- *  I3	A chunk is returned only when its 64 claims are FREE.
- *
- * A crash or stop of the owner anywhere leaves one of the states above; bury
- * completes each, and every step of it is repeated harmlessly:
+ * A crash or stop of the owner anywhere leaves one of the claim's states.
+ * Reclaiming completes each, and every step of it may be repeated:
  *	HELD, EXPIRED, BROKEN, REVOKED, IDLE
- *				free the word if it names us; leave the chain of
- *				readers and the queue
+ *				free the word if it names the claim; leave the
+ *				chain of readers and the queue
  *	WAIT			leave the queue
  *	INSERT			finish or undo the key (shm/key_slot.c)
  */
@@ -136,7 +107,7 @@ lhi_claim_mark(struct lhi_view *v, struct shm_claim *c, uint64_t owner,
 	if (lhi_named_ended(v, owner) && !lhi_mutant_on(marks_ended))
 		return -ESTALE;
 	return sh64_cas(&c->state, st, state_make(ended, state_seq(st),
-	    deadline)) ? 0 : -EAGAIN;				/* 6, 18 */
+	    deadline)) ? 0 : -EAGAIN;			/* claim #6, #18 */
 }
 
 static enum lhi_cause
@@ -160,7 +131,7 @@ static void
 revoke_reader(struct shm_claim *c, uint64_t st)
 {
 	(void)sh64_cas(&c->state, st,
-	    state_make(ST_REVOKED, state_seq(st), 0));	/* 14, 15 */
+	    state_make(ST_REVOKED, state_seq(st), 0));	/* claim #14, #15 */
 	lhi_point("claim.revoked");
 }
 

@@ -11,14 +11,14 @@
  *	slot.consistency	kind | ver, of the grant that wrote it
  *
  *	from		to		who, when
- *	0		IN_USE(v)	Y1 robust holder of grant v, after its
+ *	0		IN_USE(v)	CN1 robust holder of grant v, after its
  *					W1, before its acquire returns
- *	IN_USE(v)	0		Y2 that holder, before its W2
- *	any but 0	LOST(v')	Y3 holder of grant v' (robust:
- *					LOST_ROBUST), as Y1
- *	LOST(v)		0		Y4 that holder: lh_mark_consistent()
- *	LOST_ROBUST(v)	IN_USE(v)	Y4 the same, of a robust one
- *	k(v)		k(v')		Y5 after a hand-off's W17
+ *	IN_USE(v)	0		CN2 that holder, before its W2
+ *	any but 0	LOST(v')	CN3 holder of grant v' (robust:
+ *					LOST_ROBUST), as CN1
+ *	LOST(v)		0		CN4 that holder: lh_mark_consistent()
+ *	LOST_ROBUST(v)	IN_USE(v)	CN4 the same, of a robust one
+ *	k(v)		k(v')		CN5 after a hand-off's W17
  *
  * Invariants.
  *  I1	Each change is an exact swap of what was read.  Each holder that finds
@@ -35,10 +35,10 @@
  *  I5	A key with a note is not evicted.
  *
  * A crash or stop after
- *	W1, before Y1	no note: its acquire has not returned
- *	Y1		the note stands: the next holder finds it
- *	Y2, before W2	no note: it was releasing
- *	W17, before Y5	the note is of the version before, so that a release
+ *	W1, before CN1	no note: its acquire has not returned
+ *	CN1		the note stands: the next holder finds it
+ *	CN2, before W2	no note: it was releasing
+ *	W17, before CN5	the note is of the version before, so that a release
  *			leaves it: the next holder finds it without need
  */
 #include "shm/consistency.h"
@@ -68,7 +68,7 @@ lhi_consistency_grant(struct lhi_view *v, struct shm_slot *s, uint64_t token,
 		to = consistency_make(is == 0 ? CONSISTENCY_IN_USE : robust ?
 		    CONSISTENCY_LOST_ROBUST : CONSISTENCY_LOST, token);
 		if (lhi_mutant_on(robust_unnoted) ||
-		    sh32_cas(&s->consistency, is, to)) {	/* Y1, Y3 */
+		    sh32_cas(&s->consistency, is, to)) {	/* CN1, CN3 */
 			lhi_point("consistency.noted");
 			return is != 0;
 		}
@@ -81,7 +81,7 @@ void
 lhi_consistency_release(struct shm_slot *s, uint64_t token)
 {
 	(void)sh32_cas(&s->consistency, consistency_make(CONSISTENCY_IN_USE,
-	    token), 0);						/* Y2 */
+	    token), 0);						/* CN2 */
 	lhi_point("consistency.released");
 }
 
@@ -92,7 +92,7 @@ lhi_consistency_follow(struct shm_slot *s, uint64_t from, uint64_t to)
 
 	if (is == consistency_make(consistency_kind(is), from) && is != 0)
 		(void)sh32_cas(&s->consistency, is,
-		    consistency_make(consistency_kind(is), to));	/* Y5 */
+		    consistency_make(consistency_kind(is), to)); /* CN5 */
 }
 
 bool

@@ -6,35 +6,35 @@
  * far its tokens had got: they go on above the floor of the hash's shard, which
  * is raised to them first (G2).
  *
- *	E0	word FREE(v), nobody in the queue, not kept, linked, not kept
+ *	EV0	word FREE(v), nobody in the queue, not kept, linked, not kept
  *		back for a while (shm/session_named.c), no right to it
  *		(shm/cluster_right.c; who sets one holds the key)
- *	E1	word FREE(v) -> DYING(v+1)
- *	E2	is there somebody in the queue now, or is it kept?
+ *	EV1	word FREE(v) -> DYING(v+1)
+ *	EV2	is there somebody in the queue now, or is it kept?
  *			word DYING(v+1) -> FREE(v+1): it is a key again
- *	E3	the floor (of the shard, or of all cluster keys) raised to the
+ *	EV3	the floor (of the shard, or of all cluster keys) raised to the
  *		token of v+1; before it, if the key has been granted in scope
  *		local, the shard's bit set, so that its next life is bound by
  *		the durable ceiling too
- *	E4	word DYING(v+1) -> COMMITTED(v+1): no way back
- *	E5	next l -> marked l, l having been read before the word was seen
+ *	EV4	word DYING(v+1) -> COMMITTED(v+1): no way back
+ *	EV5	next l -> marked l, l having been read before the word was seen
  *		to be COMMITTED(v+1); then a walk past its place unlinks it
- *	E6	word COMMITTED(v+1) -> UNUSED(v+2)
+ *	EV6	word COMMITTED(v+1) -> UNUSED(v+2)
  *
  * Every step is a swap of an exact value, or raises what only rises, so anybody
  * may do it, again or instead: a lookup that comes upon its key, whoever looks
  * for an unused slot, and the evictor itself.
  *
  * Why nothing of it can hit the slot's next life (C15):
- *	word	ver grows with E1, E6, the reservation, and never goes back
- *	next	its tag has grown by E5's mark, which was there before E6
+ *	word	ver grows with EV1, EV6, the reservation, and never goes back
+ *	next	its tag has grown by EV5's mark, which was there before EV6
  *	floor	hint, hash and flags are read before the word is seen to be
  *		DYING(v+1) still, so they are of this life, and late is not
  *		wrong
  *	gen	is written by the next reserver alone
  *
  * Whoever comes meanwhile.
- *	acquire	swaps FREE(v), and fails after E1
+ *	acquire	swaps FREE(v), and fails after EV1
  *	wait	queues first and then looks at the word, while the evictor swaps
  *		the word and then looks at the queue (Dekker; all of it
  *		sequentially consistent): one of them sees the other.  A waiter
@@ -46,10 +46,11 @@
  *		says that nobody has held it since that was looked at
  *
  * A slot is linked only after its word is FREE, so a fresh FREE slot that is
- * not in the list (E0) belongs to its maker still.
+ * not in the list (EV0) belongs to its maker still.
  *
- * A crash or stop after E1: the key is away until somebody comes upon it; after
- * E4 the same; after E6 nothing.  The count of freed slots may miss one then.
+ * A crash or stop after EV1: the key is away until somebody comes upon it;
+ * after EV4 the same; after EV6 nothing.  The count of freed slots may miss one
+ * then.
  */
 #include <errno.h>
 #include "base/clock.h"
@@ -108,7 +109,7 @@ has_waiter(struct lhi_view *v, struct shm_slot *s)
 	return error != 0 ? error : link_idx(sh64_load_sc(&s->waitq)) != 0;
 }
 
-/* E2 to E4, the word being w, DYING.  1: it is a key again; 0; -EUCLEAN. */
+/* EV2 to EV4, the word being w, DYING.  1: it is a key again; 0; -EUCLEAN. */
 static int
 commit_eviction(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 {
@@ -132,7 +133,7 @@ commit_eviction(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 	}
 	if (info & KEY_LOCAL)
 		(void)sh64_fetch_or(&v->hdr->local_shards,
-		    UINT64_C(1) << hash % SHM_SHARDS);		/* E3 */
+		    UINT64_C(1) << hash % SHM_SHARDS);		/* EV3 */
 	back = cluster ? 0 : lhi_slot_cover(v, token);
 	if (back < 0)
 		return back;
@@ -143,14 +144,14 @@ commit_eviction(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 		    hash % SHM_SHARDS);
 	lhi_point("evict.floor");
 	if (sh64_cas(&s->word, w, word_make(WORD_NONE, NONE_COMMITTED,
-	    word_ver(w)))) {					/* E4 */
+	    word_ver(w)))) {					/* EV4 */
 		lhi_counters_add(v, STAT_EVICTIONS, 1);
 		lhi_event_key(v, LH_LOG_EVICTED, s, token);
 	}
 	return 0;
 }
 
-/* E5 and E6, the word being w, COMMITTED. */
+/* EV5 and EV6, the word being w, COMMITTED. */
 static int
 take_out_key(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 {
@@ -176,7 +177,7 @@ take_out_key(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 		return linked < 0 ? linked : 0;
 	if (sh64_cas(&s->word, w, word_make(WORD_NONE, NONE_UNUSED,
 	    word_ver(w) + 1)))
-		(void)sh32_fetch_add(&v->hdr->slot_freed, 1);	/* E6 */
+		(void)sh32_fetch_add(&v->hdr->slot_freed, 1);	/* EV6 */
 	return 0;
 }
 
@@ -217,7 +218,7 @@ lhi_evict_slot(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 	int is;
 
 	if (word_mode(w) != WORD_FREE || is_kept(s) || lhi_right_now(v, s) ||
-	    lhi_named_delayed(v, s, w) != 0)			/* E0 */
+	    lhi_named_delayed(v, s, w) != 0)			/* EV0 */
 		return 0;
 	is = has_waiter(v, s);
 	if (is != 0)
@@ -227,7 +228,7 @@ lhi_evict_slot(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 		return is;
 	lhi_point("evict.chosen");
 	if (!sh64_cas(&s->word, w, word_make(WORD_NONE, NONE_DYING,
-	    word_ver(w) + 1)))					/* E1 */
+	    word_ver(w) + 1)))					/* EV1 */
 		return 0;
 	lhi_point("evict.dying");
 	is = lhi_evict_finish(v, s);

@@ -171,7 +171,7 @@ read_node(struct lhi_view *v, uint32_t idx, struct node *n)
 	n->slot = NULL;
 	n->link = &v->buckets[b];
 	n->place = reverse_bits(b);
-	while (slink_marked(w = sh64_load(n->link)) &&		/* 6 */
+	while (slink_marked(w = sh64_load(n->link)) &&		/* step 6 */
 	    !lhi_mutant_on(bucket_unfinished) &&
 	    LHI_WITHIN(tries, LHI_SWAPS_MAX))
 		(void)sh64_cas(n->link, w, slink_after(w, slink_idx(w)));
@@ -269,23 +269,24 @@ make_bucket(struct lhi_view *v, uint32_t parent, uint32_t b)
 
 	for (uint32_t pass = 0; pass < PASSES_MAX; pass++) {
 		struct spot at;
-		int found = find_place_from(v, parent, &aim, &at);	/* 1 */
-		uint64_t w = sh64_load(word), init;			/* 2 */
+		int found = find_place_from(v, parent, &aim, &at); /* step 1 */
+		uint64_t w = sh64_load(word), init;		/* step 2 */
 
 		if (found != 0 || is_made(w))
 			return found < 0 ? found : 0;
-		if (sh64_load(at.pred) != at.pred_link)			/* 3 */
+		if (sh64_load(at.pred) != at.pred_link)		/* step 3 */
 			continue;
 		lhi_point("index.preparing");
 		init = slink_after(w, at.cur) | SLINK_MARK;
-		if (!sh64_cas(word, w, init))				/* 4 */
+		if (!sh64_cas(word, w, init))			/* step 4 */
 			continue;
 		lhi_point("index.prepared");
-		if (!sh64_cas(at.pred, at.pred_link,			/* 5 */
+		if (!sh64_cas(at.pred, at.pred_link,		/* step 5 */
 		    slink_after(at.pred_link, SLINK_BUCKET | b)))
 			continue;
 		lhi_point("index.bucket_linked");
-		(void)sh64_cas(word, init, slink_after(init, at.cur)); /* 6 */
+		/* step 6 */
+		(void)sh64_cas(word, init, slink_after(init, at.cur));
 		return 0;
 	}
 	return lhi_damaged(v, "a bucket cannot be made", b, parent);

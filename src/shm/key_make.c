@@ -208,7 +208,7 @@ lhi_slot_make(struct lhi_view *v, const struct lhi_key_name *n, uint32_t ci,
 	error = find_slot(v, ci, &s);
 	if (error == 0) {
 		error = fill_slot(v, s, n, ci);
-		if (error == 0)	/* 4, 5 */
+		if (error == 0)	/* steps 4, 5 */
 			error = lhi_slot_insert(v, s, n, ref);
 		if (error != 0)
 			(void)lhi_slot_undo(v, s, ci);

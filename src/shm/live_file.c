@@ -26,33 +26,33 @@
  * on.  Nobody makes a new one for a table that has its name, not even a repair.
  *
  * Made by the maker of the table:
- *	L1	a file without a name; its byte MAKING is locked
- *	L2	the header of the table, which has no name, says which file
+ *	LF1	a file without a name; its byte MAKING is locked
+ *	LF2	the header of the table, which has no name, says which file
  *		that is; then comes the header's sum
- *	L3	the file is linked to its name
- *	L4	the table is linked to its name (table_make.c).  The table
+ *	LF3	the file is linked to its name
+ *	LF4	the table is linked to its name (table_make.c).  The table
  *		exists from here on.  If another maker was first, our file is
  *		unlinked
- *	L5	the description is closed, which unlocks MAKING
+ *	LF5	the description is closed, which unlocks MAKING
  * Removed:
- *	R4	the table is unlinked (table_remove.c)
- *	R5	the file is unlinked
+ *	RM4	the table is unlinked (table_remove.c)
+ *	RM5	the file is unlinked
  *
  * Invariants.
  *  I1	A table that has its name has its live file, under the name that its
  *	header tells, unless its owner or root has removed it; and its header
  *	says which file that is.
- *  I2	A file is unlinked by its maker before L4, at R5, or by a process that
+ *  I2	A file is unlinked by its maker before LF4, at RM5, or by a process that
  *	has locked MAKING and then seen the name NAME.table without that table.
- *	When MAKING is free, L4 of that file has happened or never will; and a
+ *	When MAKING is free, LF4 of that file has happened or never will; and a
  *	name that was unlinked is never given to the same table again.
  *  I3	No other byte is locked by whoever sweeps, so a sweeper that is stopped
  *	delays nobody.  It only looks whether one is locked: an old table may
  *	have users still, whose file is left.
  *
- * A crash after L1 or L2 leaves nothing, one after L3 or R4 a file that nobody
- * uses.  Whoever makes or removes a table of that name the next time removes it
- * (lhi_live_file_sweep()).  A process that is stopped delays nobody.
+ * A crash after LF1 or LF2 leaves nothing, one after LF3 or RM4 a file that
+ * nobody uses.  Whoever makes or removes a table of that name the next time
+ * removes it (lhi_live_file_sweep()).  A process that is stopped delays nobody.
  *
  * What is asked through the file, and how, is in live_probe.c.
  */
@@ -127,7 +127,7 @@ lhi_live_file_make(int dir, const char *path)
 	    strerror(-error));
 }
 
-/* L3, of the table whose id begins with uuid. */
+/* LF3, of the table whose id begins with uuid. */
 static int
 link_file(int dir, const char *path, const struct stat *table, int fd,
     uint64_t uuid)

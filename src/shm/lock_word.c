@@ -86,7 +86,7 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 				return 0;	/* our clock is not theirs */
 			if (!sh64_cas(&c->state, st, state_make(ST_EXPIRED,
 			    state_seq(st), state_deadline(st))))
-				return -EINTR;			/* 6 */
+				return -EINTR;			/* claim #6 */
 			lhi_point("lock.expired");
 			report_expired(v, ci, owner);
 			*cause = CAUSE_EXPIRED;
@@ -115,7 +115,7 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 			return 0;
 		if (!sh64_cas(&c->state, st,
 		    state_make(ST_REVOKED, state_seq(st), 0)))
-			return -EINTR;				/* 14 */
+			return -EINTR;				/* claim #14 */
 		lhi_point("lock.revoked");
 		return 1;
 	default:

@@ -1,65 +1,52 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Request ids: answers "has this been asked before, and what came of it?"
+ * Request ids: whether a request was made before, and with which result.
  *
- * Layout.  An array of records, made memory on first use, all at once.  A
+ * Layout.  An array of records, which gets memory on first use, all at once.  A
  * request may be in 16 of them: in two groups of eight that follow from its
- * session and id.  There is no chain that could break.  Its state word says
- * since when it is so, and is changed by exact swaps only; with the time and a
- * number in it no word comes again.
+ * session and id.  There is no chain that could break.  The state word contains
+ * the time of its last change, and changes by exact swaps only.  With the time
+ * and a number in it, no value returns.  The transitions are RQ1 to RQ10 in
+ * doc/protocol.md ("Request").
  *
- *	#	from	to	by		when
- *	1	FREE	TAKEN	anyone		... or from what can be reused
- *	2	TAKEN	ASKED	its taker	the fields say which request
- *	3	ASKED	FREE	anyone		a rival; or itself, to give way
- *	4	ASKED	PENDING	its taker	no other place has the request
- *	5	PENDING	PENDING	anyone		its worker is dead, and what it
- *				announced is not held: taken over
- *	6	PENDING	GRANTED	its worker	... or who sees it dead, and
- *				its lease held: then without WHOLE, until
- *				somebody who repeats it has set the value
- *	7	PENDING	FAILED	its worker
- *	8	GRANTED, PENDING  RELEASED  who releases the lease, before
- *	9	GRANTED, RELEASED LOST	anyone	the lease is not held
- *	10	RELEASED, LOST, FAILED  FREE  who made it so: it remembers too
- *				many
+ * Granted or not?  Before each swap of a lock word, the worker announces which
+ * use of which claim will then hold the key.  So that claim and that word alone
+ * show whether a dead worker had been granted the key, and the record need not
+ * be written in the same instant.
  *
- * Granted or not?  The worker announces, before each swap of a lock word, which
- * use of which claim will hold then.  So it is told by that claim and that word
- * alone whether a worker that died had been granted the key, and the record
- * need not be written in the same instant.
+ * Invariants.  I1  Fields up to the key are written by the taker, in TAKEN;
+ * only a dead
+ *	taker's record is taken over.  So a process that sees ASKED or a later
+ *	state before and after reading them has read one request.
+ * I2      At most one record of a request is PENDING or later, until it is
+ *	forgotten: of two that are ASKED, each reads all 16 places after its own
+ *	record is visible, and throws the other out or gives way (Dekker).  A
+ *	place that changes while it is read is read again, because it may just
+ *	be going from ASKED to PENDING.  (tests/model/request.pml)
+ * I3      A record is taken over, or reused in TAKEN, ASKED or PENDING, only
+ * when
+ *	its worker is proved dead.  So no process writes fields of a record that
+ *	it has lost.
  *
- * Invariants.
- *  I1	Fields up to the key are written by the taker, in TAKEN; nobody takes a
- *	TAKEN record but from the dead.  So whoever sees ASKED or a later state
- *	before and after reading them has read one request.
- *  I2	At most one record of a request is PENDING or later, until it is
- *	forgotten: of two that are ASKED, each looks at all 16 places after it
- *	could be seen itself, and throws the other out or gives way (Dekker).
- *	A place that changes while it is looked at is looked at again: it may
- *	just be going from ASKED to PENDING.  (tests/model/request.pml)
- *  I3	A record is taken over, or reused in TAKEN, ASKED or PENDING, only when
- *	its worker is proved dead: so nobody writes fields of a record that is
- *	not his any more.
+ * request_state.c finds out whether a worker is dead, a lease held, and a
+ * record reusable.
  *
- * Whether a worker is dead, a lease held, and a record to be had, is asked in
- * request_state.c.
+ * Reuse.  A record that is FREE or whose request is forgotten (ended 60 s ago
+ * or more); then one of a dead session; then the one that ended longest ago.  A
+ * request that is under way, or whose lease is held, keeps its place: if all 16
+ * are such, there is no room.
  *
- * Reuse.  Any record that is FREE or whose request is forgotten (ended 60 s
- * ago or more); then one of a dead session; then the one that ended longest
- * ago.  A request that is under way, or whose lease is held, keeps its place:
- * where all 16 are such, there is no room.
+ * A crash or stop
+ *	after RQ1, RQ2	delays no other process: such a record is no request
+ *		yet; a dead worker's is reused, a stopped one's rival throws it
+ *		out (RQ3)
+ *	after RQ4	a repeated request takes it over (RQ5), or, while the
+ *		worker is stopped, waits within its own time
+ *	after the swap of the lock word		as RQ6
+ *	after RQ8	a repeated release finds the lease held and releases
+ *		it, or finds it released
  *
- * A crash or stop after
- *	1, 2	nobody is kept waiting: such a record is no request yet; a dead
- *		one's is reused, a stopped one's rival throws it out (3)
- *	4	who repeats it takes it over (5), or, while the worker is
- *		stopped, waits within its own time
- *	the swap of the lock word	as 6
- *	8	who releases again finds the lease held, and releases it; or
- *		not, and then it is released
- *
- * Not guaranteed: 60 s, where a table's places are used up by others.
+ * Not guaranteed: 60 s, if other requests use up the table's places.
  */
 #include <errno.h>
 #include <string.h>
@@ -158,7 +145,7 @@ void
 lhi_request_forget(struct shm_request *r, uint64_t state)
 {
 	(void)sh64_cas(&r->state, state, req_make(REQ_FREE,
-	    req_seq(state) + 1, 0, req_time(state)));		/* 10 */
+	    req_seq(state) + 1, 0, req_time(state)));		/* RQ10 */
 }
 
 /* PENDING, and who worked at it is dead.  `adopt`: make it ours if it came to
@@ -178,11 +165,11 @@ take_over(struct lhi_view *v, struct lhi_request *q, bool adopt)
 		return held;
 	if (held)
 		return lhi_request_move(v, q, REQ_GRANTED, 0) ?
-		    REQUEST_HELD : -EAGAIN;			/* 6 */
+		    REQUEST_HELD : -EAGAIN;			/* RQ6 */
 	if (!adopt)
 		return REQUEST_NONE;
 	return lhi_request_move(v, q, REQ_PENDING, 0) ? REQUEST_OURS :
-	    -EAGAIN;						/* 5 */
+	    -EAGAIN;						/* RQ5 */
 }
 
 /* What is q, which was found, by now?  -EAGAIN: it has moved. */
@@ -198,7 +185,7 @@ judge_request(struct lhi_view *v, struct lhi_request *q, bool adopt)
 		if (lhi_request_held(v, q))
 			return REQUEST_HELD;
 		return lhi_request_move(v, q, REQ_LOST, 0) ?
-		    REQUEST_LOST : -EAGAIN;			/* 9 */
+		    REQUEST_LOST : -EAGAIN;			/* RQ9 */
 	case REQ_RELEASED:
 		return !adopt && !lhi_mutant_on(released_unseen) &&
 		    lhi_request_held(v, q) ? REQUEST_HELD :
@@ -324,7 +311,7 @@ has_no_rival(struct lhi_view *v, const struct lhi_request *mine)
 			    lhi_mutant_on(asked_stays))
 				return 0;
 			lhi_point("request.rival");
-			if (lhi_request_move(v, &q, REQ_FREE, 0))	/* 3 */
+			if (lhi_request_move(v, &q, REQ_FREE, 0)) /* RQ3 */
 				break;
 		}
 		if (LHI_REACHED(n, LHI_SWAPS_MAX))
@@ -361,22 +348,22 @@ enter_request(struct lhi_view *v, const struct lhi_request_name *n,
 		    "request id: its %u places are used up by requests whose "
 		    "leases are held; use a table with more leases", v->path,
 		    v->geo.n_requests);
-	if (!lhi_request_move(v, q, REQ_TAKEN, 0))		/* 1 */
+	if (!lhi_request_move(v, q, REQ_TAKEN, 0))		/* RQ1 */
 		return -EAGAIN;
 	lhi_point("request.taken");
 	q->name = *n;
 	q->lease = q->token = q->notes = 0;
 	write_fields(q);
-	if (!lhi_request_move(v, q, REQ_ASKED, 0))		/* 2 */
+	if (!lhi_request_move(v, q, REQ_ASKED, 0))		/* RQ2 */
 		return -EAGAIN;
 	lhi_point("request.asked");
 	alone = lhi_mutant_on(request_unlooked) ? 1 : has_no_rival(v, q);
 	if (alone > 0) {
 		lhi_point("request.alone");
-		if (lhi_request_move(v, q, REQ_PENDING, 0))	/* 4 */
+		if (lhi_request_move(v, q, REQ_PENDING, 0))	/* RQ4 */
 			return REQUEST_OURS;
 	} else {
-		(void)lhi_request_move(v, q, REQ_FREE, 0);	/* 3 */
+		(void)lhi_request_move(v, q, REQ_FREE, 0);	/* RQ3 */
 	}
 	return alone < 0 ? alone : -EAGAIN;
 }

@@ -227,7 +227,7 @@ lhi_request_worth(struct lhi_view *v, struct lhi_request *q, bool probe)
 	if (lhi_session_dead(v, q->name.session, true))
 		return 3;
 	if (st == REQ_GRANTED && !lhi_request_held(v, q))
-		(void)lhi_request_move(v, q, REQ_LOST, 0);	/* 9 */
+		(void)lhi_request_move(v, q, REQ_LOST, 0);	/* RQ9 */
 	if (st == REQ_PENDING)
 		return lhi_request_age(v, q->state) > REMEMBER &&
 		    lhi_request_won(v, q) == 0 ? 2 : 0;

@@ -1,58 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Named sessions: answers "does the session of that name live?", without a
- * process behind it.
+ * Named sessions: whether the session of that name lives, without a process.
  *
- * Layout.  A session record whose state is NAMED(inc).  Nobody has its bytes.
- * It lives until the moment in its word `until`, which whoever uses it moves
+ * Layout.  A session record whose state is NAMED(inc). No process has its
+ * bytes.  It lives until the moment in its word `until`, which renewals move
  * on, and is found by its name, 1 to 31 bytes in `application`.
  *
  *	until	incarnation (26) | deadline (38), in units as a lease's; below
  *		UNTIL_FIRST, not a time: how it ended (enum lhi_named_end)
  *	maker	session id: when that ends, so does this; or 0
  *
- * States.
- *	RESERVED -> NAMED|PENDING	by who makes it, holding `recycle`
- *	PENDING -> NAMED		by who makes it: now it lives
- *	PENDING -> UNUSED		by anyone: withdrawn
- *	NAMED -> DEAD|WAS_NAMED		by anyone, when `until` says that it
- *					has ended; then burial as usual
+ * The transitions of the state are SN6 to SN9 in doc/protocol.md ("Session").
  *
- * Invariants.
- *  N1	Of one name at most one is NAMED and not ended.
- *  N2	`until` changes by exact swaps, and never comes back to a value: each
- *	renewal's is later than what it replaces, by one unit at least.
- *  N3	Ended is for ever: then nothing is renewed, and no lease acquired.
- *  N4	Who has its burial under way finds no claim of it being taken: who takes
- *	one is the chunk's keeper (op/session_claim.c), and looks whether the
- *	session has ended after having become that; who buries ends it, then
- *	looks at the keeper.
+ * Invariants.  I1  Of one name at most one is NAMED and not ended.  I2
+ * `until` changes by exact swaps, and no value returns: each renewal's is
+ *	later than the one that it replaces, by one unit at least.
+ * I3      Ended is final: nothing is renewed, and no lease acquired, after it.
+ * I4 While it is reclaimed, no claim of it is being taken.  A process that
+ *	takes one is the chunk's keeper (op/session_claim.c), and checks, after
+ *	having become that, that the session has not ended; the reclaiming
+ *	process ends the session, and then reads the keeper.
  *
- * Making (N1).  Publish PENDING, then look at every other record.  One that is
- * NAMED and lives: withdraw our own, and take that.  One that is PENDING, of
- * the same name: withdraw it.  At the end swap exactly our PENDING to NAMED; if
- * somebody has withdrawn it, begin anew.  Two that make it at once: the one
- * that published later sees the other's record, pending or named.  None waits
- * for another; one who is stopped is withdrawn.
+ * Making (I1). Publish PENDING, then read every other record.  If one is NAMED
+ * and lives, withdraw our own, and use that.  If one is PENDING, of the same
+ * name, withdraw it.  At the end swap exactly our PENDING to NAMED; if it was
+ * withdrawn, begin anew.  Of two that make it at once, the one that published
+ * later sees the other's record, pending or named.  Neither waits for the
+ * other; a stopped one is withdrawn.
  *
- * Renewing.  As extend: load d, see the clock before it, swap exactly d for
- * what is later, look at the clock again.  When that has reached d the swap is
- * undone by ending the session, unless somebody has renewed it on top (and was
- * told so: by N2 then the swap fails).  End by ttl: load d, see the clock past
- * it, swap exactly d (session_liveness.c).
+ * Renewing.  As extend: load d, see the clock before it, swap exactly d for a
+ * later value, read the clock again.  If that has reached d, the swap is undone
+ * by ending the session, unless another process has renewed it on top (and
+ * reported success: by I2 the undoing swap then fails). End by ttl: load d, see
+ * the clock past it, swap exactly d (session_liveness.c).
  *
  * A crash or stop of
  *	a maker, RESERVED	as of a session that begins
  *	a maker, PENDING	withdrawn by the next maker of that name, or by
- *				who looks for a record
+ *				a process that needs a record
  *	a renewer, an ender	one swap; state NAMED, `until` ended: the next
- *				who asks makes it DEAD
+ *				process that asks makes it DEAD
  *
  * Lock-delay.  A word that is freed for a session that did not end by being
- * destroyed says DIED, and before that the slot gets the moment from which on
- * it may be had.  It is looked at only where a FREE word has a cause: never on
- * the fast path.  It is never set to a sooner moment than one to come, so late
- * or stale it is harmless: at most a delay.
+ * destroyed says DIED, and before that the slot gets the moment from which the
+ * key may be granted.  It is read only where a FREE word has a cause: never on
+ * the fast path.  It is never set to an earlier moment than a future one that
+ * it has, so a late or stale write is harmless: at most a delay.
  *
  * Not guaranteed: order between a renewal and the end of the maker.
  */
@@ -87,7 +80,7 @@ until_after(const struct lhi_view *v, uint64_t inc, uint32_t ttl_ms,
 	uint64_t d = lhi_deadline(v, lhi_now_ns(v) + ttl_ms * NS_PER_MS);
 
 	if (d <= state_deadline(old) && state_deadline(old) < DEADLINE_MAX)
-		d = state_deadline(old) + 1;		/* N2 */
+		d = state_deadline(old) + 1;		/* I2 */
 	return lhi_until_make(inc, d < UNTIL_FIRST ? UNTIL_FIRST : d);
 }
 

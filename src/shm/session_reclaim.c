@@ -16,7 +16,7 @@
  * claims a chunk from being used again, and no process from any key.
  *
  * A claim of a named session may just be taken by a living process.  While a
- * chunk has such a keeper, it is not reclaimed (shm/session_named.c, N4), and
+ * chunk has such a keeper, it is not reclaimed (shm/session_named.c, I4), and
  * the session's record is not used again.
  *
  * Chunks of earlier incarnations of the record, if there are any, are reclaimed

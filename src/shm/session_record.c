@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Session records: answers "which record is this process's?", from its
- * beginning to its end.  Whether the session of a record lives is asked in
- * session_liveness.c; what a dead one left is given back in session_reclaim.c;
+ * Session records: finds a record for this process, and keeps it from the
+ * session's beginning to its end.  session_liveness.c finds out whether the
+ * session of a record lives; session_reclaim.c returns what a dead one left;
  * sessions without a process are in session_named.c.
  *
  * Layout.  Record i has a state word {st, flags, incarnation} and two bytes of
- * the live file, `live` and `recycle` (session_bytes.c).  Both are locked
- * through one open file description, which the session pins.
+ * the live file, `live` and `recycle` (session_bytes.c). Both are locked
+ * through one open file description, which the session pins.  The transitions
+ * of the state are SN1 to SN9 in doc/protocol.md ("Session").
  *
- * States of the record (doc/protocol.md has the numbered table):
- *	UNUSED -> RESERVED -> ALIVE -> CLOSING -> UNUSED	by the owner
- *	ALIVE, CLOSING -> DEAD		by anyone with a proof
- *	DEAD, RESERVED -> RESERVED	by whoever holds `recycle`
- *	RESERVED -> NAMED -> DEAD	named sessions: session_named.c
- *
- * Invariants.
- *  I1	Every transition to RESERVED is made holding `recycle`, and `live` is
- *	taken only then (C8): nobody's attempt to recycle can make the dead look
- *	alive, since a prober looks at `live` alone.
- *  I2	`live` is held throughout ALIVE and CLOSING (C9).
- *  I3	The incarnation grows with each RESERVED; a state word never repeats.
- *  I4	A chunk that names (i, inc) as its owner is returned before record i
+ * Invariants.  I1  Every transition to RESERVED is made holding `recycle`, and
+ * `live` is
+ *	taken only then (amendment C8).  So no attempt to recycle a record can
+ *	make a dead session look alive, because a prober reads `live` alone.
+ * I2      `live` is held throughout ALIVE and CLOSING (amendment C9). I3  The
+ * incarnation grows with each RESERVED; a state word never repeats.  I4
+ * A chunk that names (i, inc) as its owner is returned before record i
  *	becomes RESERVED with a larger incarnation.
  *
  * A crash or stop of

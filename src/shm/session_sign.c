@@ -33,30 +33,30 @@
  *
  * Made by the process that begins the session, while the record is RESERVED and
  * its bytes are locked, so by one process at a time:
- *	G1	what one that was killed has left as ID-IDX.sign~ is unlinked,
+ *	SM1	what one that was killed has left as ID-IDX.sign~ is unlinked,
  *		and a socket bound there
- *	G2	it is shut down for reading, so that nothing can be sent to it;
+ *	SM2	it is shut down for reading, so that nothing can be sent to it;
  *		the file's mode is set
- *	G3	it is renamed to ID-IDX.sign, in place of what an earlier
+ *	SM3	it is renamed to ID-IDX.sign, in place of what an earlier
  *		session of that record left
- *	G4	the record says so; then the state is ALIVE
+ *	SM4	the record says so; then the state is ALIVE
  * Ended by the owner, in state CLOSING:
- *	E1	the record says that there is none
- *	E2	the file is unlinked
- *	E3	the state is UNUSED, and the descriptor closed
+ *	SX1	the record says that there is none
+ *	SX2	the file is unlinked
+ *	SX3	the state is UNUSED, and the descriptor closed
  *
  * Asked only when the byte was seen free, after the state was loaded:
- *	J1	the file of that name is opened as a place (O_PATH), not through
+ *	JD1	the file of that name is opened as a place (O_PATH), not through
  *		a link: it is a socket, of that owner and inode
- *	J2	a socket is connected to what was opened, by /proc/self/fd
- * The file cannot be exchanged between J1 and J2, because both are about the
+ *	JD2	a socket is connected to what was opened, by /proc/self/fd
+ * The file cannot be exchanged between JD1 and JD2, because both are about the
  * same descriptor.
  *
  * Invariants.
- *  I1	While a session is ALIVE, and in CLOSING until E1, the file that its
+ *  I1	While a session is ALIVE, and in CLOSING until SX1, the file that its
  *	record names is there, unless its owner or root has removed it.
  *  I2	Before the state is ALIVE nobody but the owner has a copy.  So the
- *	file has a socket from G1 until the last copy is closed, and
+ *	file has a socket from SM1 until the last copy is closed, and
  *	ECONNREFUSED means that no process is left to whom this session was
  *	passed on.  A process gets a copy only from one that has it.
  *  I3	The answer is of the incarnation whose state was loaded, or the swap to
@@ -67,14 +67,14 @@
  * another file system at /dev/shm, no /proc, no descriptor left.
  *
  * A crash or stop leaves
- *	after G1, G2	ID-IDX.sign~, of no use; unlinked by the next session of
+ *	after SM1, SM2	ID-IDX.sign~, of no use; unlinked by the next session of
  *			that record and user that makes a sign
- *	after G3	ID-IDX.sign, which no record names; the next session
+ *	after SM3	ID-IDX.sign, which no record names; the next session
  *			of that record and user puts its own in its place
- *	after G4, E1	as session_record.c; the file stays.  The next session
+ *	after SM4, SX1	as session_record.c; the file stays.  The next session
  *			of that record, if it is the same user's, removes it
- *	after E2	nothing
- *	J1, J2		nothing
+ *	after SX2	nothing
+ *	JD1, JD2		nothing
  * The removal of a table removes those that stand beside it.
  */
 #include <dirent.h>
@@ -134,7 +134,7 @@ lhi_sign_note(struct shm_session *se, uint64_t file)
 	sh32_store(&se->sum, word);
 }
 
-/* G1 to G3, with that socket.  0, and *file is its inode; -errno. */
+/* SM1 to SM3, with that socket.  0, and *file is its inode; -errno. */
 static int
 publish(const struct lhi_view *v, uint32_t idx, int dir, int fd, uint64_t *file)
 {
@@ -268,7 +268,7 @@ is_place(const struct lhi_view *v, unsigned uid)
 	    (st.st_mode & 022) == 0;
 }
 
-/* J1: True if that is the file that the record names. */
+/* JD1: True if that is the file that the record names. */
 static bool
 is_sign(const struct lhi_view *v, const struct shm_session *se, unsigned uid,
     int file)
@@ -283,7 +283,7 @@ is_sign(const struct lhi_view *v, const struct shm_session *se, unsigned uid,
 	    st.st_ino == sh64_load(&se->sign_copy));
 }
 
-/* J2: 1 if a socket is bound to that file, whose name is path; 0 if none is;
+/* JD2: 1 if a socket is bound to that file, whose name is path; 0 if none is;
  * -errno. */
 static int
 is_bound(int file, const char *path)

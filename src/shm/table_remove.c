@@ -13,27 +13,27 @@
  *
  * Removal, holding the lock of removal_lock.c, the name being that object's,
  * and the directory ours:
- *	R1	the note `removal`, then header flag RETIRED, which counts with
+ *	RM1	the note `removal`, then header flag RETIRED, which counts with
  *		it only: it is not taken back
- *	R2	ceiling raised by a step, by an exact swap; and before it, where
+ *	RM2	ceiling raised by a step, by an exact swap; and before it, where
  *		there is a fence file, the durable ceiling lowered by one token
- *	V1, V2	what the straight paths rely on revoked, key by key
+ *	RV1, RV2	what the straight paths rely on revoked, key by key
  *		(table_revoke.c): from here on the table grants nothing
- *	R3	floor raised to that ceiling
- *	R4	the name unlinked
- *	R5	its live file unlinked (live_file.c)
+ *	RM3	floor raised to that ceiling
+ *	RM4	the name unlinked
+ *	RM5	its live file unlinked (live_file.c)
  *
  * Invariants.
- *  I1	After R2 both ceilings stay.  Who raises one loads it, then sees the
+ *  I1	After RM2 both ceilings stay.  Who raises one loads it, then sees the
  *	flag missing, then swaps exactly what it loaded (op/token_ceiling.c);
- *	what was loaded before R1 is not there any more after R2.  (The durable
+ *	a value loaded before RM1 is not there any more after RM2.  (The durable
  *	one is a multiple of a range's width; one token less is none, and never
  *	comes back.)
  *  I2	A table without the flag whose base is not below the floor is its
- *	name's latest.  A creator may read the floor before R3 and link its
- *	table after R4, with a base too low; but everyone who opens that by name
- *	reads the floor later, sees it (lhi_table_remove_due()), and removes it
- *	before it has granted anything.
+ *	name's latest.  A creator may read the floor before RM3 and link its
+ *	table after RM4, with a base too low; but a process that opens that by
+ *	name reads the floor later, sees it (lhi_table_remove_due()), and
+ *	removes it before it has granted anything.
  *  I3	Only a holder of that lock unlinks a table, after looking whether the
  *	name is its still.
  *  I4	A floor alone never removes a table that may have granted anything.  A
@@ -44,7 +44,7 @@
  *	refused (-EUCLEAN) and left alone: somebody changed the floor, or put
  *	an older table back.
  *
- * A crash after R1, R2 or R3 leaves a table with the flag under the name:
+ * A crash after RM1, RM2 or RM3 leaves a table with the flag under the name:
  * the next opener that may do so completes it.  A remover that is stopped there
  * keeps the name from being opened until it goes on or dies; it does not delay
  * processes that have the table open.
@@ -235,7 +235,7 @@ lhi_table_remove_due(const char *path, int fd, const struct shm_header *h,
 		return 1;
 	if (sh64_load(&h->token_base) >= floor)
 		return 0;
-	/* `h` was read before the floor: R1 and R3 may lie between them */
+	/* `h` was read before the floor: RM1 and RM3 may lie between them */
 	if (is_retired_now(fd) || is_never_used(fd, g))
 		return 1;
 	return lhi_fail(-EUCLEAN, "the tokens of %s begin below what tables of "
@@ -257,7 +257,7 @@ check_name_removable(int dir, const char *path, int fd)
 	return 0;
 }
 
-/* R4 and R5. */
+/* RM4 and RM5. */
 static int
 unlink_names(int dir, const char *path, int fd)
 {
@@ -269,7 +269,7 @@ unlink_names(int dir, const char *path, int fd)
 	return 0;
 }
 
-/* Of R2.  Done once, however often a removal is begun again. */
+/* Of RM2.  Done once, however often a removal is begun again. */
 static bool
 freeze_durable(struct shm_header *h)
 {
@@ -340,7 +340,7 @@ carry_out(int dir, const char *path, int fd, struct lhi_view *v)
 	if (error != 0)
 		return error;
 	if (!lhi_mutant_on(removal_unnoted))
-		sh64_store(&h->removal, SHM_REMOVAL_NOTE);		/* R1 */
+		sh64_store(&h->removal, SHM_REMOVAL_NOTE);	/* RM1 */
 	lhi_point("retire.noted");
 	(void)sh32_fetch_or(&h->flags, SHM_RETIRED);
 	lhi_point("retire.flagged");
@@ -352,20 +352,20 @@ carry_out(int dir, const char *path, int fd, struct lhi_view *v)
 		if (!is_ceiling(h, ceiling))	/* nonsense */
 			return remove_foreign(dir, path, fd);
 	} while (!lhi_mutant_on(ceiling_left) &&
-	    !sh64_cas(&h->ceiling, ceiling, ceiling + STEP) &&	/* R2 */
+	    !sh64_cas(&h->ceiling, ceiling, ceiling + STEP) &&	/* RM2 */
 	    LHI_WITHIN(n, LHI_SWAPS_MAX));
 	if (LHI_REACHED(n, LHI_SWAPS_MAX))
 		return fail_restless(path, h);
 	lhi_point("retire.ceiling");
-	if (!lhi_table_revoke(v))				/* V1, V2 */
+	if (!lhi_table_revoke(v))				/* RV1, RV2 */
 		return fail_restless(path, h);
 	lhi_point("retire.revoked");
 	if (!owns_names(dir))
 		return 0;
 	error = raise_floor(dir, path, lhi_mutant_on(ceiling_left) ? ceiling :
-	    ceiling + STEP);						/* R3 */
+	    ceiling + STEP);					/* RM3 */
 	lhi_point("retire.floor");
-	return error != 0 ? error : unlink_names(dir, path, fd);	/* R4 */
+	return error != 0 ? error : unlink_names(dir, path, fd); /* RM4 */
 }
 
 int

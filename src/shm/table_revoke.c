@@ -7,27 +7,27 @@
  * key, its lock word and the first link of its wait queue, and at no flag.  The
  * lock word has to be the very one that the same claim's last release left
  * behind; the queue has to be empty.  So a removal revokes both, after the flag
- * RETIRED is set (table_remove.c, R1), and before the name is free and a new
- * table can grant (R4).  For each slot that has a key:
+ * RETIRED is set (table_remove.c, RM1), and before the name is free and a new
+ * table can grant (RM4).  For each slot that has a key:
  *
- *	V1	slot.waitq is marked.  The mark stays: whoever writes that link
+ *	RV1	slot.waitq is marked.  The mark stays: whoever writes that link
  *		keeps it (wait_queue.c).
- *	V2	idle readers are revoked; then a lock word that is FREE or S is
+ *	RV2	idle readers are revoked; then a lock word that is FREE or S is
  *		replaced by the next version of itself.
  *
  * Who grants otherwise loads the lock word, then the flag, then swaps exactly
  * that word.
  *
  * Invariants.
- *  I1	No straight grant comes after V2.  One that loads the queue's link
- *	after V1 sees the mark.  One that loaded it before V1 remembers the word
+ *  I1	No straight grant comes after RV2.  One that loads the queue's link
+ *	after RV1 sees the mark.  One that loaded it before RV1 remembers the word
  *	from before that; a word that was FREE or S then is not the same any
- *	more, and one that was X at V2 is not the one that it remembers:
+ *	more, and one that was X at RV2 is not the one that it remembers:
  *	versions do not come back.  It fails its swap.  (A reader is revived by
- *	a swap of its claim: idle at V2, it is revoked; idle later, its release,
+ *	a swap of its claim: idle at RV2, it is revoked; idle later, its release,
  *	and its next revival, see the mark.)
- *  I2	No other grant comes after V2.  One that loads the word after V2 loads
- *	the flag after that, and sees it.  One that loaded it before V2 fails
+ *  I2	No other grant comes after RV2.  One that loads the word after RV2 loads
+ *	the flag after that, and sees it.  One that loaded it before RV2 fails
  *	its swap, as above.
  *  I3	What is held stays so, and may be extended, converted and handed over:
  *	an exclusive word is not touched, and a reader's grant is its claim.
@@ -35,7 +35,7 @@
  * A slot without a key is left alone: the next key there has another version
  * than any claim remembers, so its first grant looks at the flag (I2).
  *
- * Ordering.  V1 and V2 are locked swaps, in that order; the grants' loads are
+ * Ordering.  RV1 and RV2 are locked swaps, in that order; the grants' loads are
  * in theirs.  tests/model/revoke.pml has it with store buffers.
  *
  * A crash of the remover in here leaves a table with the flag under the name.
@@ -47,7 +47,7 @@
 #include "shm/evict.h"
 #include "shm/table_revoke.h"
 
-/* V1.  False: the link keeps changing. */
+/* RV1.  False: the link keeps changing. */
 static bool
 mark_queue(struct shm_slot *s)
 {
@@ -62,7 +62,7 @@ mark_queue(struct shm_slot *s)
 	return !LHI_REACHED(n, LHI_SWAPS_MAX);
 }
 
-/* V2.  False: the word keeps changing. */
+/* RV2.  False: the word keeps changing. */
 static bool
 pass_word(struct lhi_view *v, struct shm_slot *s)
 {

@@ -25,21 +25,21 @@
  *
  * Setting, by who holds the key alone (op/lease_value.c looks at the lease):
  *
- *	V1  a record: -> HELD(me); it is written		begin
- *	V2  slot.value is read, {t, o}; o: OWNED -> HELD(me),
+ *	VL1  a record: -> HELD(me); it is written		begin
+ *	VL2  slot.value is read, {t, o}; o: OWNED -> HELD(me),
  *	    and slot.value is still the same			look
  *	    (the lease holds the key)
- *	V3  slot.value {t, o} -> {t+1, n}			swap
- *	    (the lease held it: the clock after V3, as in extend)
- *	V4  n: HELD -> OWNED, o: HELD -> FREE			keep
- *	or V5  slot.value {t+1, n} -> {t+2, o}; n -> FREE, o -> OWNED	undo
+ *	VL3  slot.value {t, o} -> {t+1, n}			swap
+ *	    (the lease held it: the clock after VL3, as in extend)
+ *	VL4  n: HELD -> OWNED, o: HELD -> FREE			keep
+ *	or VL5  slot.value {t+1, n} -> {t+2, o}; n -> FREE, o -> OWNED	undo
  *
  * Invariants.
- *  I1	What slot.value leads to is written, and nobody writes it: V3 comes
+ *  I1	What slot.value leads to is written, and nobody writes it: VL3 comes
  *	after the writing, and a record is taken only when it is not in use.
  *  I2	A record that is OWNED and that its slot does not lead to is never led
- *	to again, unless its owner word changes: only V5 leads back, and only to
- *	a record that is HELD all the time (V2).
+ *	to again, unless its owner word changes: only VL5 leads back, only to
+ *	a record that is HELD all the time (VL2).
  *  I3	Who swaps an owner word has read it before he judged it, and count makes
  *	the swap prove that it was the same all the time.
  *  I4	slot.value comes to mean something for a key only between the key's
@@ -56,14 +56,14 @@
  * the value is replaced all the same, and o is his to give back.  Should that
  * have to be undone, there is nothing to go back to, and the key has no value.
  *
- * A crash after V1, or V2: two records that are HELD by the dead; the slot
- * leads to one of them, which is in use, and the other is not.  After V3 the
+ * A crash after VL1, or VL2: two records that are HELD by the dead; the slot
+ * leads to one of them, which is in use, and the other is not.  After VL3 the
  * same with n in use.  A stop keeps two records from others while it lasts.
  * Nothing waits for anybody.
  *
  * Not guaranteed: that a value of a lease that is lost is never seen.  Between
- * a V3 that was late and its V5, and for good if its author is killed there, it
- * stands; its token says whose it is.
+ * a VL3 that was late and its VL5, and for good if its author is killed there,
+ * it stands; its token says whose it is.
  */
 #include <errno.h>
 #include <string.h>
@@ -304,7 +304,7 @@ lhi_value_begin(struct lhi_view *v, struct lhi_setting *t, uint64_t sid,
 	t->sid = sid;
 	if (len == 0)
 		return 0;
-	error = find_record(v, t);			/* V1 */
+	error = find_record(v, t);			/* VL1 */
 	if (error != 0)
 		return error;
 	lhi_point("value.taken");
@@ -355,7 +355,7 @@ lhi_value_look(struct lhi_view *v, struct lhi_setting *t)
 		return;
 	lhi_point("value.seen");
 	t->held = held_by(t->sid, owner);
-	if (!sh64_cas(&r->owner, owner, t->held))		/* V2 */
+	if (!sh64_cas(&r->owner, owner, t->held))		/* VL2 */
 		t->held = 0;
 }
 
@@ -363,7 +363,7 @@ bool
 lhi_value_swap(struct lhi_view *v, struct lhi_setting *t)
 {
 	lhi_point("value.held");
-	if (sh64_cas(&t->slot->value, t->from, t->to)) {	/* V3 */
+	if (sh64_cas(&t->slot->value, t->from, t->to)) {	/* VL3 */
 		lhi_point("value.swapped");
 		return true;
 	}
@@ -374,7 +374,7 @@ lhi_value_swap(struct lhi_view *v, struct lhi_setting *t)
 void
 lhi_value_keep(struct lhi_view *v, struct lhi_setting *t)
 {
-	give_back_record(v, t, t->idx, t->mine);			/* V4 */
+	give_back_record(v, t, t->idx, t->mine);		/* VL4 */
 	lhi_point("value.owned");
 	give_back_record(v, t, t->old, t->held);
 }
@@ -385,7 +385,7 @@ lhi_value_undo(struct lhi_view *v, struct lhi_setting *t)
 	uint32_t to = t->held != 0 ? t->old : 0;
 
 	(void)sh64_cas(&t->slot->value, t->to,
-	    vlink_make(to, vlink_tag(t->to) + 1));		/* V5 */
+	    vlink_make(to, vlink_tag(t->to) + 1));		/* VL5 */
 	lhi_point("value.undone");
 	give_back_record(v, t, t->idx, t->mine);
 	give_back_record(v, t, t->old, t->held);

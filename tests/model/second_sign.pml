@@ -11,7 +11,7 @@
  * so removes the named file, or puts another there, to which nothing is bound.
  * At the end, when all are dead, one asks once more.
  *
- * Left out: the file's other name (G1, G2: it is one process's at a time), the
+ * Left out: the file's other name (steps SM1, SM2: it is one process's at a time), the
  * recycle byte (who reserves is atomic), failures of system calls.
  *
  * Properties.

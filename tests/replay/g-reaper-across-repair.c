@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarantees G1 and G2, crash rows P4 and P5: a repair waits until no reaper is
- * in a pass, and keeps new passes from starting.
+ * Guarantees G1 and G2, crash rows RE4 and RE5: a repair waits until no reaper
+ * is in a pass, and keeps new passes from starting.
  *
  * A reaper has no session.  It is stopped in an eviction, with a bucket's word
  * and a slot's link read; a repair must be refused or wait, because it makes

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarantees G1, G3 and G4, crash row P3: a reaper's pass is stopped between
+ * Guarantees G1, G3 and G4, crash row RE3: a reaper's pass is stopped between
  * what it reads and what it changes, while the owner uses the claim again; and
  * owners are stopped, or killed, while a reaper passes.
  *

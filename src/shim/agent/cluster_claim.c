@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's claim of a key in the cluster: requested, kept, anchored, left.
+ * The host's claim of a key in the cluster, as the daemon keeps it.
  * cluster_claim_hooks.c handles the events of claims; key_step.c decides what
- * to do.
- *
- *	requested -> granted	with a revision, the base of tokens
- *		  -> busy, failed	freed
- *	granted	  -> failed	freed: the right is void at once
- *	left	  by us; the key forgets the claim, which is freed when the
- *		  deletion is certain
+ * to do.  The states of a claim are CC1 to CC7 in doc/protocol.md ("Cluster
+ * claim"). A claim that ends, or fails after its grant, makes the right void at
+ * once.  A claim that the key has left is freed when its deletion is certain.
  *
  * In the cluster, the name of a key lacks the table's prefix, because each host
  * chooses its own prefix.

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Claims as objects, the keys that they belong to, how claims end, and how
- * their keys are deleted from the store.  batch.c grants them.
- *
- *	ASKED	-> QUEUED	its key is in the store, others are ahead
- *		-> GRANTED
- *	QUEUED	-> GRANTED
- *	FOUND	-> GRANTED	belongs to an adopted session and is kept
- *	any	-> LEAVING	its key is to be deleted; in r->leaving
- *		-> ENDED	its end is to be reported, then it is freed
+ * their keys are deleted from the store.  batch.c grants them.  The states of a
+ * claim are CC1 to CC7 in doc/protocol.md ("Cluster claim").
  *
  * A claim may be left while a transaction with its key is in flight.  It then
  * waits for the outcome (wants_leave), so that the transaction cannot overtake
@@ -16,7 +10,7 @@
  * applied later.  Then the watch or a resync shows a key that belongs to no
  * known claim, and a silent claim deletes it; or the key is being deleted, and
  * is deleted again.  Request numbers are never reused, so such a deletion harms
- * nobody.
+ * no other claim.
  *
  * Deletions are sent together, up to KV_OPS_MAX in a transaction.  They compare
  * nothing, because a key's name belongs to one request only.  If the store
