@@ -1,46 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Removal by force: answers "how does a process learn that its table was
- * removed, if it does nothing but acquire and release one key?"
+ * Removal by force: makes every process notice that its table was removed, even
+ * one that only acquires and releases one key.
  *
- * The straight paths (swap_usual(), a revived reader) look at two words of a
- * key, its lock word and the first link of its wait queue, and at no flag.  The
- * lock word has to be the very one that the same claim's last release left
- * behind; the queue has to be empty.  So a removal revokes both, after the flag
- * RETIRED is set (table_remove.c, RM1), and before the name is free and a new
- * table can grant (RM4).  For each slot that has a key:
+ * The straight paths (swap_usual(), a revived reader) read two words of a key,
+ * its lock word and the first link of its wait queue, and no flag.  The lock
+ * word must be the very one that the same claim's last release left; the queue
+ * must be empty.  So a removal revokes both.  It does so after the flag RETIRED
+ * is set (table_remove.c, RM1), and before the name is free and a new table can
+ * grant (RM4). For each slot that has a key:
  *
- *	RV1	slot.waitq is marked.  The mark stays: whoever writes that link
- *		keeps it (wait_queue.c).
+ *	RV1	slot.waitq is marked.  The mark stays: a process that writes
+ *		that link keeps it (wait_queue.c).
  *	RV2	idle readers are revoked; then a lock word that is FREE or S is
  *		replaced by the next version of itself.
  *
- * Who grants otherwise loads the lock word, then the flag, then swaps exactly
- * that word.
+ * All other paths that grant load the lock word, then the flag, then swap
+ * exactly that word.
  *
- * Invariants.
- *  I1	No straight grant comes after RV2.  One that loads the queue's link
- *	after RV1 sees the mark.  One that loaded it before RV1 remembers the word
- *	from before that; a word that was FREE or S then is not the same any
- *	more, and one that was X at RV2 is not the one that it remembers:
- *	versions do not come back.  It fails its swap.  (A reader is revived by
- *	a swap of its claim: idle at RV2, it is revoked; idle later, its release,
- *	and its next revival, see the mark.)
- *  I2	No other grant comes after RV2.  One that loads the word after RV2 loads
+ * Invariants.  I1  No straight grant comes after RV2.  One that loads the
+ * queue's link
+ *	after RV1 sees the mark.  One that loaded it before RV1 remembers the
+ *	word from before that.  A word that was FREE or S then is not the same
+ *	any more, and one that was X at RV2 is not the one that it remembers,
+ *	because versions do not return.  It fails its swap.  (A reader is
+ *	revived by a swap of its claim: idle at RV2, it is revoked; idle later,
+ *	its release and its next revival see the mark.)
+ * I2      No other grant comes after RV2.  One that loads the word after RV2
+ * loads
  *	the flag after that, and sees it.  One that loaded it before RV2 fails
  *	its swap, as above.
- *  I3	What is held stays so, and may be extended, converted and handed over:
- *	an exclusive word is not touched, and a reader's grant is its claim.
+ * I3      A lease that is held stays held, and may be extended, converted and
+ *	handed over: an exclusive word is not changed, and a reader's grant is
+ *	its claim.
  *
  * A slot without a key is left alone: the next key there has another version
- * than any claim remembers, so its first grant looks at the flag (I2).
+ * than any claim remembers, so its first grant reads the flag (I2).
  *
  * Ordering.  RV1 and RV2 are locked swaps, in that order; the grants' loads are
  * in theirs.  tests/model/revoke.pml has it with store buffers.
  *
  * A crash of the remover in here leaves a table with the flag under the name.
- * Nobody can make a new one before whoever opens the name has completed the
- * removal, with all of this.  A second pass changes versions once more.
+ * No new one can be made before the next process that opens the name has
+ * completed the removal, with all of this.  A second pass changes versions once
+ * more.
  *
  * Cost: one pass over the slots that have memory.
  */

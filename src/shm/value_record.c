@@ -23,7 +23,7 @@
  * it, and is a key.  All others may be taken, by a swap of the owner word that
  * was judged.
  *
- * Setting, by who holds the key alone (op/lease_value.c looks at the lease):
+ * Setting, by an exclusive holder (op/lease_value.c checks the lease):
  *
  *	VL1  a record: -> HELD(me); it is written		begin
  *	VL2  slot.value is read, {t, o}; o: OWNED -> HELD(me),
@@ -35,13 +35,13 @@
  *	or VL5  slot.value {t+1, n} -> {t+2, o}; n -> FREE, o -> OWNED	undo
  *
  * Invariants.
- *  I1	What slot.value leads to is written, and nobody writes it: VL3 comes
- *	after the writing, and a record is taken only when it is not in use.
+ *  I1	A record that slot.value leads to is complete and is not written: VL3
+ *	comes after the writing, and a record is taken only when not in use.
  *  I2	A record that is OWNED and that its slot does not lead to is never led
  *	to again, unless its owner word changes: only VL5 leads back, only to
  *	a record that is HELD all the time (VL2).
- *  I3	Who swaps an owner word has read it before he judged it, and count makes
- *	the swap prove that it was the same all the time.
+ *  I3	An owner word is read before it is judged and swapped, and its count
+ *	makes the swap prove that it was the same all the time.
  *  I4	slot.value comes to mean something for a key only between the key's
  *	reservation, where forget() moves the tag on, and the next one.
  *
@@ -51,10 +51,10 @@
  * slot.value has moved on before that; or, since forget() comes with the next
  * key only, that the slot is no key.
  *
- * If o is HELD by somebody else who lives (another thread with the same lease,
- * or a holder who has lost the key in the midst of it), it is not waited for:
- * the value is replaced all the same, and o is his to give back.  Should that
- * have to be undone, there is nothing to go back to, and the key has no value.
+ * If o is HELD by another living process (another thread with the same lease,
+ * or a holder that has lost the key meanwhile), it is not waited for: the value
+ * is replaced all the same, and that process gives o back.  If this has to be
+ * undone, there is no old value to restore, and the key has no value.
  *
  * A crash after VL1, or VL2: two records that are HELD by the dead; the slot
  * leads to one of them, which is in use, and the other is not.  After VL3 the
