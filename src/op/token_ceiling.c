@@ -44,6 +44,12 @@
  *	away.  A repair takes D back to the first range, and the flag away.
  *	So the ranges of a table are above all that were used by tables of its
  *	name before it, also when its maker was stopped between claim and name.
+ *  I5	An opener of a sealed table that sees that the highest range on disk is
+ *	another table's claims one above that.  The table's files were moved
+ *	aside, or hidden, while another table had the name, and are back.  (Or
+ *	a maker was too late for the name; then a range is burnt.)  A straight
+ *	grant of a process that has had the table open all the time does not
+ *	see it.
  *
  * A crash (K) or stop (Z) after
  *	claimed			the range is burnt; Z: published late, if no
@@ -193,6 +199,25 @@ lhi_token_ceiling_is_on_disk(const struct lhi_view *v)
 	    r.uuid[1] == v->uuid[1]);
 }
 
+/* True if the highest range on disk is above the latest one of the table, and
+ * not the table's: another table had the name meanwhile, or may have. */
+static bool
+is_overtaken(const struct lhi_view *v)
+{
+	uint64_t n = (sh64_load(&v->hdr->durable_ceiling) - 1) >>
+	    lhi_range_bits, highest;
+	struct lhi_range r;
+	int error;
+
+	if (lhi_mutant_on(overtaken_unseen) ||
+	    lhi_range_highest(v->ranges, &highest) != 0 || highest <= n)
+		return false;
+	/* (one of this table's own may not be published yet) */
+	error = lhi_range_read(v->ranges, highest, &r);
+	return error != -EACCES && (error != 0 || r.uuid[0] != v->uuid[0] ||
+	    r.uuid[1] != v->uuid[1]);
+}
+
 /*
  * See that it is; or until that works no grant is local here.  A reaper has
  * nothing that keeps a repair away while the disk lets it wait, so it does not
@@ -206,7 +231,7 @@ secure_ranges(struct lhi_view *v, bool attached)
 	int error = 0;
 
 	missing = !lhi_token_ceiling_is_on_disk(v);
-	if (!lhi_mutant_on(range_shared) && missing) {
+	if (!lhi_mutant_on(range_shared) && (missing || is_overtaken(v))) {
 		atomic_store(&v->ranges_lost, true);
 		error = claim_range(v, 0);
 	}
