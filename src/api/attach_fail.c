@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Refusals of lh_open(): answers "who keeps this process from a session?"
+ * Refusals of lh_open(): finds out which process keeps this one from a session.
  *
- * A byte of the live file that is locked usually says that its session lives,
- * or that the table is being removed or repaired.  But any member can lock any
- * byte (doc/security.md), and then neither is true.  A removal holds a lock on
- * a second file as well, which members cannot open (shm/removal_lock.c).  So
- * without that one, the byte is not a removal's; and a byte of a record that no
- * session has is nobody's sign of life.
+ * A locked byte of the live file usually says that its session lives, or that
+ * the table is being removed or repaired.  But any member can lock any byte
+ * (doc/security.md), and then neither is true.  A removal holds a lock on a
+ * second file as well, which members cannot open (shm/removal_lock.c). So
+ * without that one, the byte is not a removal's; and a locked byte of a record
+ * that no session has is no sign of life.
  *
- * Nothing but the sentence depends on it.  It is asked once, after the last
- * attempt, because it may look at every process.
+ * Only the error's sentence depends on it.  It is done once, after the last
+ * attempt, because it may read every process of /proc.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -37,7 +37,7 @@ lhi_attach_fail_removal(const struct lhi_view *v)
 	    "that does not go on: end it, or let it run", v->path);
 }
 
-/* Returns how many records that no session has have a locked byte. */
+/* Returns how many records without a session have a locked byte. */
 static uint32_t
 count_foreign_locks(struct lhi_view *v, int fd)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Attaching without a session (LH_LOOK): answers "can the owner still see what
- * happens in a table that has no session left?"
+ * Attaching without a session (LH_LOOK): lets the owner inspect a table that
+ * has no session left.
  *
  * Members can use up the session records, or lock the bytes of all of them, so
- * that no session can begin.  Looking at a table and breaking a lease need no
- * session: their steps are those of a reaper, which has none either.
- * lhi_own() refuses everything else for such an attachment.
+ * that no session can begin.  Inspecting a table and breaking a lease need no
+ * session: their steps are those of a reaper, which has none either.  lhi_own()
+ * refuses everything else for such an attachment.
  *
  * Instead of a session it holds the visitors' byte (session_bytes.h), so that a
  * repair waits until it has left.  A member can lock that byte too.  Then only
- * the table's owner and root look, without it.  A repair that does not wait for
- * the byte (by force) may overlap with that: what such a look shows may be
- * wrong, and its steps are exact swaps on words that the repair writes.
+ * the table's owner and root may inspect, without it.  A repair by force, which
+ * does not wait for the byte, may overlap with that: the result may be wrong,
+ * and the steps are exact swaps on words that the repair writes.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,10 +24,10 @@
 #include "prim/bytelock.h"
 #include "shm/session_bytes.h"
 
-/* A session id that no session has: incarnations do not get that far. */
+/* A session id that no session has, because incarnations do not reach it. */
 #define NO_SESSION sid_make(MASK(INC_BITS), 0)
 
-/* True if this process is root's, or the owner's of the file. */
+/* True if this process belongs to root, or to the file's owner. */
 static bool
 is_owner(int fd)
 {

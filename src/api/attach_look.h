@@ -5,8 +5,11 @@
 
 #include "proc/attachment.h"
 
-/* Makes lh an attachment that only looks, through a description fd of the live
- * file, which the caller closes.  0; -EAGAIN: the table is being removed. */
+/*
+ * Makes lh an attachment without a session, through a description fd of the
+ * live file, which the caller closes.  Returns 0; -EAGAIN: the table is being
+ * removed.
+ */
 int lhi_attach_to_look(struct lh *lh, int fd);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lh_destroy(): see key.h.  An eviction (shm/evict.c) that is asked for by name
- * and says why it cannot be.  KEY_KEPT goes first, since it would bar the
- * eviction; whoever is killed after that leaves a key that may be forgotten,
- * which is what was wanted.  A key that is in use gets it back.
+ * lh_destroy(): see key.h.  An eviction (shm/evict.c) by name, which reports
+ * why it fails.  KEY_KEPT is cleared first, because it would prevent the
+ * eviction.  A process killed after that leaves a key that may be evicted, as
+ * it wanted.  A key that is in use gets the flag back.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "shm/evict.h"
 #include "shm/lock_word.h"
 
-#define TRIES 1000		/* each time somebody came and went */
+#define TRIES 1000		/* each time the key was used in between */
 
 struct search {
 	uint64_t sid;
@@ -33,7 +33,7 @@ is_mine(struct lhi_view *v, uint32_t ci, void *arg)
 	return !s->found;
 }
 
-/* Held, the word being w: by this attachment, or by others? */
+/* Of a held key with the word w: by this attachment, or by others? */
 static int
 fail_held(struct lh *lh, struct shm_slot *s, uint64_t w)
 {
@@ -47,7 +47,7 @@ fail_held(struct lh *lh, struct shm_slot *s, uint64_t w)
 	    -EBUSY);
 }
 
-/* 1 it is gone; 0 look again; -EALREADY, -EBUSY, -EUCLEAN. */
+/* Returns 1: it is gone; 0: try again; -EALREADY, -EBUSY, -EUCLEAN. */
 static int
 try_destroy(struct lh *lh, const struct lhi_ref *ref)
 {
@@ -72,7 +72,7 @@ try_destroy(struct lh *lh, const struct lhi_ref *ref)
 	was_kept = lhi_slot_unkeep(&lh->v, ref);
 	if (lhi_mutant_on(keeps_by_itself))
 		was_kept = sh32_load(&s->key_info) & KEY_KEPT;
-	/* who destroys a key has no use for what it guards */
+	/* a caller that destroys a key also drops its note */
 	note = sh32_load(&s->consistency);
 	(void)sh32_cas(&s->consistency, note, 0);
 	lhi_point("destroy.unkept");
@@ -104,7 +104,7 @@ lh_destroy(struct lh *lh, const char *key)
 		error = try_destroy(lh, &ref);
 	}
 	if (error == 0)
-		error = lhi_fail(-EBUSY, "key '%.64s' is used as often as it "
-		    "is let go", key);
+		error = lhi_fail(-EBUSY, "key '%.64s' was in use at each "
+		    "attempt; try again", key);
 	return error < 0 ? error : lhi_damaged_or(&lh->v, 0);
 }

@@ -3,8 +3,9 @@
  * lh_dump(): see dump.h.
  *
  * A key of a table in use is read again until its word is the same before and
- * after, and its queue and readers could be walked; of one that never holds
- * still the last reading is told.  A walk that fails every time is a finding.
+ * after, and its queue and readers could be walked.  If it never stays the
+ * same, the last reading is reported.  A walk that fails every time is a
+ * finding.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@
 #include "shm/wait_queue.h"
 #include "shm/value_record.h"
 
-#define TRIES 50		/* 10 ms for a key that never holds still */
+#define TRIES 50		/* 10 ms for a key that keeps changing */
 
 struct dump {
 	struct lhi_image im;
@@ -117,8 +118,8 @@ report_session(struct dump *d, uint32_t i)
 	return d->to->session(&t, d->arg);
 }
 
-/* True if the claim was announced for another key: the rest is not this
- * one's. */
+/* True if the claim was announced for another key; its other fields are then
+ * not about this one. */
 static bool
 is_elsewhere(struct dump *d, const struct shm_claim *c)
 {
@@ -168,7 +169,7 @@ add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
 	return true;
 }
 
-/* Who holds it, by its word w.  0; -EAGAIN; -EUCLEAN. */
+/* Adds the holders, by the key's word w. Returns 0; -EAGAIN; -EUCLEAN. */
 static int
 add_holders(struct dump *d, uint64_t w)
 {
@@ -191,7 +192,7 @@ add_holders(struct dump *d, uint64_t w)
 	return 0;
 }
 
-/* One reading of the key.  0; -EAGAIN: it moved; -EUCLEAN. */
+/* Reads the key once. Returns 0; -EAGAIN: it changed; -EUCLEAN. */
 static int
 read_key(struct dump *d, uint64_t *w)
 {
@@ -230,7 +231,7 @@ report_key(struct dump *d, uint32_t i)
 	if (error == -EUCLEAN && d->im.live) {
 		char text[128];
 
-		/* of an image the checker has told more */
+		/* the checker of an image has reported more */
 		(void)snprintf(text, sizeof(text), "the holders or waiters of "
 		    "slot %u cannot be walked", i);
 		d->findings++;
@@ -248,7 +249,7 @@ report_key(struct dump *d, uint32_t i)
 	return d->to->key(&t, d->arg);
 }
 
-/* Of a key that is none (in the making, or going) nothing is told. */
+/* A slot without a key (being made, or evicted) is left out. */
 static bool
 is_key(const struct shm_slot *s)
 {
@@ -267,7 +268,7 @@ report_all(struct dump *d)
 	    i < lhi_slots_ready(v); i++)
 		if (is_key(&v->slots[i]))
 			error = report_key(d, i);
-	/* last: it may finish what it finds half-done, in our copy */
+	/* last, because it may finish half-done changes, in our copy */
 	if (error == 0 && !d->im.live)
 		d->findings += lhi_check_view(v, 1, report_finding, d);
 	return error;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lh_evict(): see key.h.  The work is done by shm/evict.c; here it is decided
- * which keys.  The word is read before the key and the age, and swapped
- * exactly: so what was decided was about this key, in this life, not used
- * since.
+ * lh_evict(): see key.h.  shm/evict.c does the work; this file chooses the
+ * keys.  The word is read before the key and the age, and swapped exactly.  So
+ * the decision was about this key, in this life, not used since.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,7 +19,7 @@ struct choice {
 	int64_t idle_ms, now_ns;
 };
 
-/* Evict slot s if it is to go.  1, 0, -EUCLEAN. */
+/* Evicts slot s if it qualifies. Returns 1, 0, -EUCLEAN. */
 static int
 evict_if_chosen(struct lhi_view *v, struct shm_slot *s, const struct choice *c)
 {

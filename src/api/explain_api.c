@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * lh_explain(), and what an acquire with LH_EXPLAIN has kept: see inspect.h,
- * and inspect/explain.c.
- */
+/* lh_explain(), and the report that an acquire with LH_EXPLAIN has kept: see
+ * inspect.h and inspect/explain.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <leasehold.h>

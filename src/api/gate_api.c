@@ -1,58 +1,62 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gates: may the holder of this token pass?
+ * Gates: decide whether the holder of a token may pass.
  *
- * A gate is one page in a file, which everybody who asks has mapped.  Nothing
- * in it is locked, and nobody has to be alive: a check is loads and one swap.
+ * A gate is one page in a file, which every process that asks has mapped.
+ * Nothing in it is locked, and no process has to be alive: a check is loads and
+ * one swap.
  *
- *	  0	what it is: the same in every gate, see gate_head
+ *	  0	identification: the same in every gate, see gate_head
  *	512	synced, exclusive and shared: on the disk, at least	any
  *	528	marks, exclusive and shared: X and S below		any
  *	544	how often the page was about to be written		any
  *	552..	zero
  *
- * The marks and what is known of them lie in one sector, which a disk writes
- * whole or not at all; even if it wrote only some of the words, each of them
- * would be an old or a new one.
+ * The marks and the synced values are in one sector, which a disk writes whole
+ * or not at all.  Even if it wrote only some of the words, each of them would
+ * be an old or a new one.
  *
- * I1	Marks only rise.
- * I2	A token is let pass only after its own mark has reached it (announce),
- *	and after a look at both marks, taken after that.
- * I3	synced <= mark in memory, in every state of the file on the disk, and
- *	after every crash: synced = v is stored after a sync that wrote a mark
+ * I1      Marks only rise.  I2     A token passes only after its own mark has
+ * reached it (announce), and
+ *	after a look at both marks, taken after that.
+ * I3      synced <= mark in memory, in every state of the file on the disk, and
+ *	after every crash.  synced = v is stored after a sync that wrote a mark
  *	of at least v, and every later picture of the sector has a mark that is
  *	not lower (I1; the kernel writes a page once at a time).  So a synced
  *	that was read from a disk can be believed.
  *
  * Order.  Every pass has a moment: a writer's is when X reached its token, a
- * reader's its second look at X.  Let a writer t and a reader r both pass.  If
- * r < t, the reader's second look found X <= r, so it came before X reached t:
- * reader first.  If r >= t, the writer's second look found S < t, so it came
+ * reader's is its second look at X. Let a writer t and a reader r both pass.
+ * If r < t, the reader's second look found X <= r, so it came before X reached
+ * t: reader first.  If r >= t, the writer's second look found S < t, so it came
  * before S reached r, and r's second look came after that: writer first.  Two
- * writers are in the order of X.  That is the order of their leases (G2), and
- * it agrees with what anybody can have seen.  The stores and the looks are
- * sequentially consistent (a Dekker pair).
+ * writers are in the order of X. That is the order of their leases (G2), and it
+ * agrees with every observation.  The stores and the looks are sequentially
+ * consistent (a Dekker pair).
  *
- * A check that is refused at its second look has raised its mark already.  That
- * is no harm: the token was a real one, so everything older is stale anyhow.
- * The same holds for who is killed or stopped between the two: a token that was
- * shown counts, whether or not its owner lived to hear the answer.
+ * A check that is refused at its second look has already raised its mark.  This
+ * does no harm: the token was a real one, so all older ones are stale anyway.
+ * The same holds for a process that is killed or stopped between the two: a
+ * token that was shown counts, even if its owner never got the answer.
  *
  * Durable.  The answer comes after a sync that began after the mark was
- * reached; synced spares all later ones with that token.  The page is written
- * to just before each sync (the count at 544), so that there is always
- * something to write: a sync that fails may leave the page marked as clean, and
- * the next one would then succeed without having written anything.  Hence after
- * an error trying again is safe, and until it succeeds the answer is -EIO.
+ * reached; synced saves the sync for all later checks of that token.  The page
+ * is written to just before each sync (the count at 544), so that there is
+ * always something to write.  Otherwise a sync that fails may leave the page
+ * marked as clean, and the next one would succeed without having written
+ * anything.  So trying again after an error is safe, and until it succeeds the
+ * answer is -EIO.
  *
- * A new gate is written under a name of its own, synced, and linked to its
- * name; of two makers the second finds the first one's.  A maker that is killed
- * leaves a file .gate-* that nobody reads.  With LH_GATE_DURABLE whoever opens
- * the gate syncs file and directory, as its maker may not have come to that.
+ * A new gate is written under a temporary name, synced, and linked to its name;
+ * of two makers the second finds the first one's.  A maker that is killed
+ * leaves a file .gate-* that is never read.  With LH_GATE_DURABLE each process
+ * that opens the gate syncs file and directory, because its maker may have died
+ * before that.
  *
- * A file that is truncated between our look at its length and our access is
- * SIGBUS, or zeros if the process catches that (prim/sigbus.c).  The page says
- * what it is, and is asked together with the marks: zeros let nothing pass.
+ * A file that is truncated between our check of its length and our access is
+ * SIGBUS, or zeros if the process catches that (prim/sigbus.c). The page
+ * identifies itself, and this is read together with the marks: zeros let
+ * nothing pass.
  *
  * Not covered: a file that is replaced by an older copy.
  */
@@ -103,7 +107,7 @@ _Static_assert(sizeof(gate_head) == 512, "format");
 
 struct lh_gate {
 	struct gate_page *page;
-	int fd;			/* only to ask after the file */
+	int fd;			/* only to check the file */
 	dev_t dev;
 	ino_t ino;
 	bool durable;
@@ -119,7 +123,7 @@ fail_errno(const char *what, const char *path)
 	    strerror(e));
 }
 
-/* The directory of path, with its slash: how many characters of it. */
+/* Returns the length of path's directory, with its slash. */
 static int
 dir_len(const char *path)
 {
@@ -150,14 +154,14 @@ fill_file(int fd, const char *path)
 	ssize_t n;
 
 	memcpy(page, &gate_head, sizeof(gate_head));
-	errno = ENOSPC;			/* what a short write means */
+	errno = ENOSPC;			/* the reason of a short write */
 	n = lhi_fd_may_write(GATE_LEN) ? pwrite(fd, page, sizeof(page), 0) : -1;
 	if (n != GATE_LEN || fsync(fd) != 0)
 		return fail_errno("write", path);
 	return 0;
 }
 
-/* 0 also if somebody else was first. */
+/* Returns 0 also if another process was first. */
 static int
 make_file(const char *path)
 {
@@ -209,7 +213,7 @@ check_unchanged(const struct lh_gate *g)
 {
 	struct stat st;
 
-	/* not ours any more: the application has closed it (closefrom) */
+	/* closed by the application (closefrom) */
 	if (fstat(g->fd, &st) != 0 || st.st_ino != g->ino ||
 	    st.st_dev != g->dev)
 		return 0;
@@ -245,7 +249,7 @@ read_marks(const struct lh_gate *g, uint64_t mark[2])
 	return 0;
 }
 
-/* A mark that was to be raised kept changing: nothing may pass. */
+/* A mark that was to be raised kept changing: nothing passes. */
 static int
 fail_restless(const struct lh_gate *g)
 {
@@ -290,7 +294,7 @@ free_gate(struct lh_gate *g)
 	lhi_handle_free(HANDLE_GATE, g);
 }
 
-/* path, or the file of the resource in it. */
+/* Writes path, or the file of the resource in it. */
 static int
 name_file(char out[PATH_MAX], const char *path, const char *resource)
 {
@@ -377,7 +381,7 @@ lh_gate_close(struct lh_gate *g)
 	return error;
 }
 
-/* Both marks on the disk, as far as they are now. */
+/* Writes both marks to the disk, at least as they are now. */
 static int
 sync_marks(struct lh_gate *g)
 {
@@ -398,7 +402,7 @@ sync_marks(struct lh_gate *g)
 	    fail_restless(g);
 }
 
-/* By the marks as they are now: 0, -ESTALE, -EUCLEAN. */
+/* Decides by the marks as they are now: 0, -ESTALE, -EUCLEAN. */
 static int
 judge_token(const struct lh_gate *g, uint64_t token, uint32_t mode)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lh_liveness_fd(): see table.h.  What it hands out is shm/session_sign.c's. */
+/* lh_liveness_fd(): see table.h. shm/session_sign.c makes the descriptor. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>

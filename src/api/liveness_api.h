@@ -7,7 +7,8 @@
 
 #define LIVE_FD_LOST (-2)	/* closed by the application */
 
-/* True if the liveness descriptor is ours still: it may have been closed. */
+/* True if the liveness descriptor is still ours: the application may have
+ * closed it. */
 bool lhi_liveness_is_own(const struct lh *lh);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading the flight recorder: see log.h.  How events are written, and which of
- * them count, is shm/events.c's.
+ * Reads the flight recorder: see log.h.  shm/events.c writes events, and says
+ * which of them are valid.
  *
- * Sessions, keys and sizes come from a picture of the table (image.c); rings
- * are read from the file, twice, so that nothing is touched that has no memory,
- * and what was the same both times stood there in between.
+ * Sessions, keys and sizes come from a picture of the table (image.c). Rings
+ * are read from the file, so that nothing without memory is touched.  They are
+ * read twice: a part that was the same both times was there in between.
  *
- * An event says whose it is by what stands before it in its ring: the last
- * session that said that it began.  When that has been overwritten, all that is
- * there is of the record's last session.
+ * The session of an event follows from the events before it in its ring: it is
+ * the last one that recorded its beginning.  If that has been overwritten, all
+ * remaining events are of the record's last session.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@
 
 _Static_assert(PARTS >= SHM_EVENTS, "events of a ring");
 
-/* An event found, before it is told. */
+/* An event, before it is reported. */
 struct found {
 	struct lhi_event e;
 	int64_t time_ns;
@@ -47,7 +47,7 @@ struct found {
 struct log {
 	struct lhi_image im;
 	const struct lh_log_opts *opts;
-	uint64_t hash;		/* of the key that is wanted */
+	uint64_t hash;		/* of the key that is searched */
 	int fd;
 	struct found *found;
 	size_t n, room;
@@ -117,7 +117,7 @@ keep_event(struct log *l, const struct found *f)
 	return 0;
 }
 
-/* The session that has a record, or had it last. */
+/* Returns the session that has a record, or had it last. */
 static struct who
 session_of_record(const struct log *l, uint32_t record)
 {
@@ -132,8 +132,11 @@ session_of_record(const struct log *l, uint32_t record)
 	return w;
 }
 
-/* The session of that record that an event was about: by the low bits of its
- * incarnation, who has the record now, or has said that it began. */
+/*
+ * Returns the session of that record that an event is about.  By the low bits
+ * of its incarnation, this is the present one, or one that recorded its
+ * beginning.
+ */
 static void
 set_other(const struct log *l, struct lh_log_entry *e, const struct found *f)
 {
@@ -144,7 +147,7 @@ set_other(const struct log *l, struct lh_log_entry *e, const struct found *f)
 
 	e->other = f->e.other - 1;
 	e->other_named = tag & 1;
-	if (whole) {	/* the event says itself */
+	if (whole) {	/* the event says so itself */
 		e->other_session_id = lhi_view_session_id(v, f->e.token);
 		e->other_pid = (uint32_t)f->e.hash;
 	}
@@ -198,21 +201,21 @@ set_name(struct who *w, const struct lhi_event *e)
 	memcpy(w->name + sizeof(e->hash), &e->token, sizeof(e->token));
 }
 
-/* Whose are they?  In the order of their numbers. */
+/* Finds the session of each event, in the order of their numbers. */
 static void
 attribute_events(const struct log *l, uint32_t record, struct found f[PARTS],
     size_t n)
 {
 	struct who now = session_of_record(l, record), w;
 
-	/* a named session writes nothing to the ring of its record */
+	/* a named session does not write to the ring of its record */
 	if (lhi_named_is(&l->im.v, now.sid))
 		now = (struct who){ .sid = 0 };
 	w = now;
 	for (size_t i = 0; i < n; i++) {
 		if (f[i].e.kind == LH_LOG_SESSION_BEGAN ||
 		    f[i].e.kind == EVENT_NAME)
-			w = (struct who){ .sid = 0 };	/* somebody before */
+			w = (struct who){ .sid = 0 };	/* an earlier session */
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct lhi_event *e = &f[i].e;
@@ -254,7 +257,7 @@ read_ring(struct log *l, uint32_t record, const struct shm_ring r[2])
 	return error;
 }
 
-/* Records whose rings were never used are holes in the file. */
+/* Rings of records that were never used are holes in the file. */
 static int
 read_rings(struct log *l)
 {
@@ -302,7 +305,7 @@ key_of(struct log *l, uint64_t hash)
 	    bsearch(&k, l->keys, l->n_keys, sizeof(k), by_hash);
 }
 
-/* Names for the hashes of what was found, where the keys are still there. */
+/* Finds names for the hashes of the events, if the keys still exist. */
 static int
 name_keys(struct log *l)
 {
@@ -339,13 +342,14 @@ name_keys(struct log *l)
 	return 0;
 }
 
-/* Milliseconds since 1970 when the table's clock was 0. */
+/* Returns the milliseconds since 1970 when the table's clock was 0. */
 static int64_t
 zero_epoch_ms(const struct log *l)
 {
 	struct timespec wall;
 
-	if (!lhi_image_has_our_clock(&l->im))	/* whatever is written there */
+	if (!lhi_image_has_our_clock(&l->im))	/* even if the header says
+						 * otherwise */
 		return (int64_t)(sh64_load(&l->im.v.hdr->created_epoch_ms) -
 		    (uint64_t)(l->im.v.t0_ns / NS_PER_MS));
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
@@ -398,7 +402,7 @@ report_events(struct log *l, lh_log_fn fn, void *arg)
 	return error;
 }
 
-/* The file again, to read from: the very one that the picture is of. */
+/* Opens the same file again, to read from. */
 static int
 open_file(struct log *l, const char *path)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Semaphores: opens, destroys and reports them.  What they are made of, and how
- * a permit is acquired: live/semaphore.c.
- */
+/* Opens, destroys and reports semaphores.  live/semaphore.c describes them, and
+ * acquires permits. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +37,7 @@ check_name(struct lh *lh, const char *name)
 	return error;
 }
 
-/* The lease under which limits are set and go. */
+/* The lease under which limits are set and removed. */
 static int
 acquire_maker_lease(struct lh *lh, const char *name, struct lh_lease *lease)
 {
@@ -52,7 +50,7 @@ acquire_maker_lease(struct lh *lh, const char *name, struct lh_lease *lease)
 	return lh_acquire(lh, key, &o, lease);
 }
 
-/* I1: what was set without the lease goes.  -ETIMEDOUT: it was so. */
+/* I1: undoes a limit that was set without the lease. Returns -ETIMEDOUT. */
 static int
 set_limit(struct lh *lh, const char *name, uint32_t limit,
     const struct lh_lease *lease)
@@ -70,14 +68,15 @@ set_limit(struct lh *lh, const char *name, uint32_t limit,
 	return error;
 }
 
-/* The limit that stands; if none does, that one.  -errno. */
+/* Returns the present limit, or sets that one if there is none; -errno. */
 static int
 agree_on_limit(struct lh *lh, const char *name, uint32_t limit)
 {
 	struct lh_lease lease;
 	int stands, error;
 
-	/* one limit stands at a time (I1): if it is this one, none else does */
+	/* there is one limit at a time (I1): if it is this one, there is no
+	 * other */
 	stands = limit == 0 ? lhi_sem_limit(lh, name) :
 	    lhi_sem_has_limit(lh, name, limit);
 	if (stands != 0)
@@ -182,7 +181,7 @@ lh_sem_status(struct lh_sem *sem, struct lh_sem_status *status)
 	return 0;
 }
 
-/* Every permit, or none: -EBUSY. */
+/* Acquires every permit, or none: -EBUSY. */
 static int
 acquire_all(struct lh *lh, const char *name, uint32_t limit,
     struct lh_lease *permit, uint32_t *n)

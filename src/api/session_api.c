@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Named sessions for applications: see session.h.  What they are, and how they
- * begin and end, is shm/session_named.c's; a handle is a process's own, and
- * holds nothing but the session's number.
+ * Named sessions for applications: see session.h.  shm/session_named.c
+ * describes them, and begins and ends them.  A handle is private to its
+ * process, and holds only the session's number.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@
 #define OPEN_FLAGS (LH_NO_CREATE | LH_CREATE_ONLY | LH_SESSION_WITH_MAKER)
 #define TTL_MIN_MS 100
 #define OPEN_TRIES 20
-#define RECALL_LOOKS 100	/* at a lease that moves */
+#define RECALL_LOOKS 100	/* reads of a lease that moves */
 
 _Static_assert(LH_SESSION_NAME_MAX == NAMED_NAME_MAX, "names");
 _Static_assert(LH_LOCK_DELAY_MAX_MS == NAMED_DELAY_MAX_MS, "lock-delay");
@@ -61,7 +61,7 @@ check_opts(const char *name, const struct lh_session_opts *o)
 	    "session's name is longer than %u bytes", NAMED_NAME_MAX);
 }
 
-/* Find it, or make it.  0; -errno.  (With cancellation off.) */
+/* Finds it, or makes it. Returns 0; -errno. (With cancellation off.) */
 static int
 find_or_make(struct lh *lh, const struct lhi_named_wish *wish, uint32_t flags,
     uint64_t *sid)
@@ -124,8 +124,10 @@ lh_session_open(struct lh *lh, const char *name,
 		.on_end = o->on_end,
 	};
 	s->lh = lh;
-	/* a thread that is cancelled in here would keep a record's byte, so
-	 * that nobody buries who had that, as long as its process lives */
+	/*
+	 * a thread that is cancelled in here would keep a record's byte, so
+	 * that the record could not be reclaimed as long as its process lives
+	 */
 	(void)pthread_setcancelstate(lhi_mutant_on(burier_cancellable) ?
 	    PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, &cancel);
 	error = find_or_make(lh, &wish, o->flags, &s->sid);

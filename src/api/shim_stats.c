@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lh_shim_stats(): what the table's shim says of itself. */
+/* lh_shim_stats(): asks the table's shim for its counters. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For an application that has a handler of its own.  See table.h. */
+/* For an application with a handler of its own. See table.h. */
 #include <leasehold.h>
 #include "prim/sigbus.h"
 

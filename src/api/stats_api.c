@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * lh_stats() and its like: how large, how full, and how often.  See inspect.h;
- * the counters are shm/counters.c's.
- */
+/* lh_stats() and its like: sizes, fill and counters.  See inspect.h; the
+ * counters are described in shm/counters.c. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,7 +17,7 @@
 
 #define TRIES 100		/* while a session gets more claims */
 
-/* How much of the object has memory: what du(1) says. */
+/* Returns how much of the object has memory, as du(1) does. */
 static uint64_t
 bytes_used(struct lhi_view *v)
 {
@@ -33,7 +31,7 @@ bytes_used(struct lhi_view *v)
 	return n;
 }
 
-/* What this thread has counted so far. */
+/* Adds the counts that this thread has not yet written. */
 static void
 flush_own_counters(struct lh *lh)
 {
@@ -120,7 +118,7 @@ lh_stats(struct lh *lh, struct lh_stats *stats)
 	return lhi_damaged_or(&lh->v, 0);
 }
 
-/* One session, if there is one in that record.  False: there is not. */
+/* Reports the session of one record. Returns false if it has none. */
 static bool
 describe_session(struct lhi_view *v, uint32_t idx, struct lh_session_stats *s)
 {
@@ -143,7 +141,7 @@ describe_session(struct lhi_view *v, uint32_t idx, struct lh_session_stats *s)
 	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++)
 		s->leases_reserved += sh64_load(&v->chunks[ch].owner) == sid ?
 		    SHM_CHUNK : 0;
-	/* it may have ended, and the record be somebody else's */
+	/* it may have ended, and the record may be another's */
 	return sess_inc(sh64_load(&se->state)) == sess_inc(st);
 }
 

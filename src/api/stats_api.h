@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What lh_stats() tells, of a table that one is not attached to. */
+/* lh_stats() of a table without an attachment. */
 #ifndef LHI_STATS_API_H
 #define LHI_STATS_API_H
 

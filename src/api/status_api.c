@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking in: list and status.  See inspect.h, and inspect/snapshot.c. */
+/* lh_list() and lh_status(). See inspect.h, and inspect/snapshot.c. */
 #include <errno.h>
 #include <string.h>
 #include <leasehold.h>
@@ -10,10 +10,10 @@
 #include "shm/damaged.h"
 #include "shm/readers.h"
 
-#define LOOKS 100		/* at a lease that moves */
+#define LOOKS 100		/* reads of a lease that moves */
 
-/* True if that lease is among them, its claim's state being st.  One of many
- * readers is looked up by itself. */
+/* True if that lease is among the holders, with its claim's state st.  One of
+ * many readers is looked up by itself. */
 static bool
 holds_as(const struct lhi_snapshot *sn, const uint64_t id[2], uint64_t st)
 {
@@ -47,7 +47,8 @@ is_held_by(const struct lhi_snapshot *sn, const uint64_t id[2])
 		st = sh64_load(&c->state);
 		held = holds_as(sn, id, st);
 		if (sh64_load(&c->state) == st)
-			return held;	/* else it may have been extended */
+			return held;	/* otherwise it may have been
+					 * extended */
 	}
 	return false;
 }
@@ -70,7 +71,9 @@ lh_list(struct lh *lh, const char *prefix, lh_key_fn fn, void *arg)
 			continue;
 		error = lhi_snapshot_take(&sn, s);
 		if (error == 0 && sh32_load(&s->gen) == gen)
-			error = fn(&sn.info, arg);	/* all of one life */
+			error = fn(&sn.info, arg);	/* all parts are of
+							 * one life of the
+							 * slot */
 	}
 	lhi_snapshot_drop(&sn);
 	return error != 0 ? error : lhi_damaged_or(&lh->v, 0);

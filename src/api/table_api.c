@@ -48,7 +48,7 @@
 
 static const struct lh_open_opts usual = LH_OPEN_OPTS_INIT;
 
-/* Open the object, making it if it is not there and may be made. */
+/* Opens the object, creating it if it does not exist and may be created. */
 static int
 find_or_make(const char *path, const struct lh_open_opts *o,
     struct lhi_geometry *g, struct lhi_object_id *id)
@@ -57,7 +57,7 @@ find_or_make(const char *path, const struct lh_open_opts *o,
 	int fd = -ENOENT;
 	bool made = false;
 
-	/* it may come and go while we look; not for ever */
+	/* it may appear and vanish meanwhile, but not for ever */
 	for (int i = 0; i < OPEN_TRIES; i++) {
 		int error;
 
@@ -73,7 +73,9 @@ find_or_make(const char *path, const struct lh_open_opts *o,
 		if (error == -EEXIST)
 			continue;
 		if (error == -ENOSPC && i < FULL_TRIES) {
-			/* several at once, and room for one: is it there? */
+			/*
+			 * several at once, and room for one: does it exist now?
+			 */
 			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment,
 			    NULL);
 			continue;
@@ -84,10 +86,8 @@ find_or_make(const char *path, const struct lh_open_opts *o,
 	return fd;
 }
 
-/*
- * All sessions may be taken because somebody removes or repairs the table.  If
- * that is not to be seen he may have come to his end since: so once more.
- */
+/* All sessions may be locked because the table is being removed or repaired.
+ * If that is not visible any more, it may just have ended: tries once more. */
 static int
 take_session(struct lh *lh, int session_fd, const char *application, bool
     passed_on)
@@ -109,7 +109,7 @@ take_session(struct lh *lh, int session_fd, const char *application, bool
 	return error == -ENOSPC ? lhi_attach_fail_full(&lh->v, error) : error;
 }
 
-/* Ends the session, and first its second sign: then whoever holds that does not
+/* Ends the session, and first its second sign, so that copies of that do not
  * keep it alive. */
 static void
 end_session(struct lh *lh)
@@ -135,7 +135,8 @@ open_probe(struct lh *lh, int fd, const struct lhi_object_id *id)
 	return 0;
 }
 
-/* Under lhi_proc_lock(): map, take a session.  -EAGAIN: it is being removed. */
+/* Maps the table and begins a session, under lhi_proc_lock(). -EAGAIN: it is
+ * being removed. */
 static int
 attach_session(struct lh *lh, int fd, int session_fd,
     const struct lhi_object_id *id, const struct lhi_geometry *g,
@@ -184,7 +185,7 @@ attach_session(struct lh *lh, int fd, int session_fd,
 	lh->v.me = &lh->v.sessions[sid_idx(lh->sid)];
 	lhi_event_open(&lh->v, fd);
 	lhi_event_begin(&lh->v, lh->sid);
-	/* again, now that nobody can begin to remove or repair it */
+	/* again, now that no removal or repair can begin */
 	if ((lhi_view_is_repairing(&lh->v) || lhi_view_gone(&lh->v)) &&
 	    !lhi_mutant_on(opens_in_repair)) {
 		lhi_session_closing(&lh->v, lh->sid);
@@ -198,7 +199,7 @@ attach_session(struct lh *lh, int fd, int session_fd,
 
 static struct lh *attachments;	/* under lhi_proc_lock() */
 
-/* A child does not close its parent's descriptors, but it knows of them. */
+/* A child does not close its parent's descriptors, but it knows them. */
 static void
 forget_attachments(bool whole)
 {
@@ -207,9 +208,10 @@ forget_attachments(bool whole)
 }
 
 /*
- * Descriptor fd is this attachment's.  If an older one has that number in its
- * books, the application has closed it there (closefrom); it is of the same
- * object, perhaps, and only this tells that it is not the older one's any more.
+ * Records that descriptor fd is this attachment's.  If an older attachment has
+ * that number in its books, the application has closed it there (closefrom).
+ * The file may be the same, so only this shows that it is not the older one's
+ * any more.
  */
 static void
 claim_fd(struct lh *lh, int fd)
@@ -242,7 +244,7 @@ leave_list(const struct lh *lh)
 	}
 }
 
-/* Under lhi_proc_lock(): give back whatever attach_session() got. */
+/* Gives back what attach_session() got, under lhi_proc_lock(). */
 static void
 dispose_handle(struct lh *lh)
 {
@@ -288,7 +290,7 @@ check_args(struct lh **out, const char **name, const struct lh_open_opts *o)
 	return 0;
 }
 
-/* One attempt.  -EAGAIN: the table is just being removed. */
+/* Makes one attempt. -EAGAIN: the table is just being removed. */
 static int
 open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 {
@@ -363,7 +365,7 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 	return error;
 }
 
-/* What has to be there, and to be known of this process, before it opens. */
+/* Prepares this process before it opens its first table. */
 static int
 begin_process(void)
 {
@@ -403,7 +405,7 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 		    "only");
 	o = &ours;
 	/* a thread that is cancelled in here would leave descriptors, memory in
-	 * /dev/shm, or an attachment that nobody can close */
+	 * /dev/shm, or an attachment that cannot be closed */
 	(void)pthread_setcancelstate(lhi_mutant_on(open_cancellable) ?
 	    PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, &cancel);
 	error = begin_process();
@@ -420,7 +422,7 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 	return error;
 }
 
-/* Release and free every claim of ours. */
+/* Releases and frees every claim of ours. */
 static int
 free_claims(struct lh *lh)
 {
@@ -443,7 +445,7 @@ free_claims(struct lh *lh)
 	return 0;
 }
 
-/* One that this very thread has jumped out of. */
+/* Leaves a wait that this very thread has jumped out of. */
 static void
 leave_own_wait(struct lh *lh)
 {

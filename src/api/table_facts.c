@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an attachment says of itself.  See table.h. */
+/* Simple properties of an attachment. See table.h. */
 #include <errno.h>
 #include <time.h>
 #include "base/clock.h"

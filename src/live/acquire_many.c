@@ -1,55 +1,58 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many keys: acquired one after the other, in one order for all, and given back
- * if not all of them can be had.
+ * Many keys: acquired one after the other, in one order for all, and released
+ * if not all of them can be acquired.
  *
- * Nothing in shared memory knows of sets.  Each key is acquired, extended and
- * released like any other; so whatever holds of a lease holds of each of these,
- * and there is nothing for a crash to leave half-done: the leases of a process
- * that dies in here are freed with its session (T2), those of one that is
- * stopped end at their deadlines.
+ * Shared memory contains no sets.  Each key is acquired, extended and released
+ * like any other, so the properties of a lease hold for each of these.  A crash
+ * leaves nothing half-done: the leases of a process that dies here are freed
+ * with its session (timing T2), those of a stopped one end at their deadlines.
  *
- * Keys of a cluster come first, and this host's rights to all of them are asked
- * for together, before any key is won: the cluster grants them all or none, and
- * nobody holds one of them here while he waits for another there.  A right that
- * is found missing when it is a key's turn ends the round like a lost lease.
+ * Cluster keys come first, and this host's rights to all of them are requested
+ * together, before any key is acquired.  The cluster grants them all or none,
+ * so no process holds one of them here while it waits for another there.  A
+ * right that is missing when it is a key's turn ends the round like a lost
+ * lease.
  *
- * Invariants
- *  I1	Keys are won in the order of their bytes, compared as unsigned ones,
- *	those of a cluster before the others.  Whoever waits in here holds only
- *	keys before the one he waits for: no circle of such waits.
- *  I2	Those won are renewed at least every third of the ttl for as long as
- *	this call lasts: between two keys, and during the wait for one, where
- *	the wait calls us (struct lhi_wait_callback).  The wait is not cut in
- *	pieces for that: it would go to the back of the queue each time, and
- *	might never come to the front.
- *  I3	Before 0 is returned, all have been renewed once more, and the clock
+ * Invariants I1   Keys are acquired in the order of their bytes, compared as
+ * unsigned
+ *	ones, cluster keys before the others.  A caller that waits in here holds
+ *	only keys before the one that it waits for: no circle of such waits.
+ * I2      Acquired leases are renewed at least every third of the ttl for as
+ * long
+ *	as this call lasts: between two keys, and during the wait for one, where
+ *	the wait calls us (struct lhi_wait_callback).  The wait is not cut into
+ *	pieces for that, because it would go to the back of the queue each time,
+ *	and might never reach the front.
+ * I3      Before 0 is returned, all have been renewed once more, and the clock
  *	was before the first deadline after the last renewal: they were all
  *	held at one moment.
- *  I4	Whatever else is returned, what was won has been released (but I5).
- *  I5	With a request id each key has one of its own in each round, derived
- *	from it.  A repeat goes the same way: rounds that were given up have
- *	another one after them; one in which a key failed has failed so; one
- *	that was won and ended has ended (-ESTALE).  Where a living call with
- *	that id waits still, the leases that it has won are its own, and a
- *	repeat that gives up waiting leaves them alone.  So are they if that
- *	call was granted all: a repeat that finds one of them lost, even after
- *	it has seen it held, leaves the others alone.
+ * I4      With any other result, the acquired leases have been released (but
+ * I5). I5      With a request id each key has one of its own in each round,
+ * derived
+ *	from it.  A repeat goes the same way.  A round that was given up is
+ *	followed by another; one in which a key failed has failed; one that was
+ *	granted and ended has ended (-ESTALE).  If a living call with that id
+ *	still waits, the leases that it has are its own, and a repeat that gives
+ *	up waiting leaves them alone.  So are they if that call was granted all:
+ *	a repeat that finds one of them lost, even after it has seen it held,
+ *	leaves the others alone.
  *
- * Lost.  A renewal that finds a lease lost ends the round: all the others are
- * released, so that nobody waits for keys of which we cannot make use, and a
- * new round begins, until the time that was given for all of it is up.  A lost
- * lease itself is not renewed or won back (G9): the next round gets a new one.
+ * Lost.  A renewal that finds a lease lost ends the round.  All the others are
+ * released, so that no process waits for keys that cannot be used here, and a
+ * new round begins, until the time limit of the whole call.  A lost lease
+ * itself is not renewed or acquired back (G9): the next round gets a new one.
  * A renewal that fails otherwise is tried again after a twentieth of the ttl,
  * as live handles do, until the deadline decides.
  *
- * Options are checked once, before any key is made or taken.  A wait that has
- * begun ends when the one deadline does: a wait for the last key may be short
- * because that for the first was long.
+ * Options are checked once, before any key is made or acquired.  A wait ends at
+ * the one deadline: a wait for the last key may be short because that for the
+ * first was long.
  *
- * Not guaranteed: that a set is had while others keep taking its keys one by
- * one; each key is waited for in turn, in its queue (G7), and held meanwhile,
- * so that in the end all are had; unless others hold a later one for ever.
+ * Not guaranteed: that a set is acquired while others keep taking its keys one
+ * by one.  Each key is waited for in turn, in its queue (G7), and held
+ * meanwhile, so that in the end all are acquired, unless others hold a later
+ * one for ever.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -64,11 +67,11 @@
 #include "op/acquire_target.h"
 #include "shm/request_record.h"
 
-#define GIVEN_UP 1		/* this round had been, by an earlier call */
+#define GIVEN_UP 1		/* an earlier call has given up this round */
 
 struct many {
 	struct lhi_wait_callback
-	    callback; /* first: it is what a wait gives us */
+	    callback; /* first, because the wait passes its address */
 	struct lh *lh;
 	const struct lh_item *items;
 	struct lhi_acquire_request ask;
@@ -79,7 +82,8 @@ struct many {
 	uint32_t n;
 	uint32_t clustered;	/* order[0 .. clustered - 1] are a cluster's */
 	uint32_t won;		/* order[0 .. won - 1] */
-	bool anew;		/* some of those, by us: no repeat's answer */
+	bool anew;		/* this call acquired some of them: not just
+				 * a repeat's answers */
 	uint8_t order[LH_MANY_MAX];	/* of the items */
 	struct lh_lease leases[LH_MANY_MAX];	/* as the items */
 	struct lhi_shim_request shim_request;
@@ -143,7 +147,7 @@ sort_items(struct many *m)
 	}
 }
 
-/* Do the items fit the scope that was asked for? */
+/* Checks that the items fit the requested scope. */
 static int
 check_scope(const struct many *m)
 {
@@ -165,7 +169,7 @@ lease_won(struct many *m, uint32_t k)
 	return &m->leases[m->order[k]];
 }
 
-/* Renew what has been won.  0; CALLBACK_FAILED: one of them is lost. */
+/* Renews the acquired leases. Returns 0; CALLBACK_FAILED: one is lost. */
 static int
 renew_won(struct lhi_wait_callback *callback)
 {
@@ -197,7 +201,7 @@ request_of(const struct many *m, uint32_t round, uint32_t k)
 	return m->request[1] + (uint64_t)round * LH_MANY_MAX + k;
 }
 
-/* What is known of that request of ours; enum lhi_request_is. */
+/* Returns the state of that request of ours: enum lhi_request_is. */
 static int
 look_up_request(struct many *m, uint32_t round, uint32_t k,
     struct lhi_request *q)
@@ -212,7 +216,7 @@ look_up_request(struct many *m, uint32_t round, uint32_t k,
 	    lhi_request_find(&m->lh->v, &n, q) : REQUEST_NONE;
 }
 
-/* A repeated request's lease has ended: with the whole set?  I5. */
+/* Decides whether a repeated request's lease ended with the whole set (I5). */
 static int
 answer_repeat(struct many *m)
 {
@@ -228,8 +232,8 @@ answer_repeat(struct many *m)
 		   : GIVEN_UP;
 }
 
-/* True if another call, for the same request, waits for the next key: then what
- * was acquired is that call's, and stays. */
+/* True if another call, for the same request, waits for the next key: then the
+ * acquired leases are that call's, and stay. */
 static bool
 is_busy_elsewhere(struct many *m)
 {
@@ -239,8 +243,8 @@ is_busy_elsewhere(struct many *m)
 	    look_up_request(m, m->round, m->won, &q) == REQUEST_BUSY;
 }
 
-/* True if all of it was granted to another call, for the same request: that
- * call has, or may have, returned 0, so what is left is its. */
+/* True if all of it was granted to another call, for the same request.  That
+ * call has returned 0, or may have, so the remaining leases are its own. */
 static bool
 was_granted(struct many *m)
 {
@@ -258,8 +262,8 @@ was_granted(struct many *m)
 	return true;
 }
 
-/* A lease is lost of those that another call was granted: is there a later
- * round?  GIVEN_UP; -errno.  I5. */
+/* Handles the loss of a lease that another call was granted: is there a later
+ * round?  Returns GIVEN_UP; -errno.  (I5) */
 static int
 fail_set_ended(struct many *m)
 {
@@ -270,10 +274,8 @@ fail_set_ended(struct many *m)
 	    "make a new request id", m->n);
 }
 
-/*
- * Options of the k-th in order.  One request id is given for all: theirs are
- * the numbers from it on, of which each round has its own.
- */
+/* Returns the options of the k-th key in order.  One request id is given for
+ * all: theirs are the numbers from it on, of which each round has its own. */
 static void
 ask_for_item(struct many *m, uint32_t k)
 {
@@ -286,7 +288,8 @@ ask_for_item(struct many *m, uint32_t k)
 		m->more.request[1] = request_of(m, m->round, k);
 }
 
-/* The k-th in order.  Errors as lh_acquire(); CALLBACK_FAILED; GIVEN_UP. */
+/* Acquires the k-th key in order.  Errors as lh_acquire(); CALLBACK_FAILED;
+ * GIVEN_UP. */
 static int
 acquire_item(struct many *m, uint32_t k)
 {
@@ -307,7 +310,7 @@ acquire_item(struct many *m, uint32_t k)
 	return error == -ESTALE && has_request(m) ? answer_repeat(m) : error;
 }
 
-/* 1 if this host has the rights to all of them. */
+/* Returns 1 if this host has the rights to all of them. */
 static int
 has_rights(struct many *m)
 {
@@ -328,7 +331,7 @@ has_rights(struct many *m)
 	return 1;
 }
 
-/* Or else asks for them, all together. */
+/* Requests the missing rights, all together. */
 static int
 ask_for_rights(struct many *m)
 {
@@ -380,7 +383,7 @@ acquire_items(struct many *m)
 	return error;
 }
 
-/* The last one first; why it was is not to be forgotten over it. */
+/* Releases the last one first, and keeps the error's detail. */
 static void
 give_back(struct many *m)
 {
@@ -391,7 +394,7 @@ give_back(struct many *m)
 	lhi_fail_mute(0);
 }
 
-/* A right that was there, or promised, has gone: not at once again. */
+/* A right that was there, or promised, is gone: waits before the next round. */
 static int
 rest_between_rounds(struct many *m)
 {
@@ -405,7 +408,7 @@ rest_between_rounds(struct many *m)
 	return 0;
 }
 
-/* In rounds, until it is decided. */
+/* Acquires in rounds, until the result is final. */
 static int
 acquire_in_rounds(struct many *m)
 {
@@ -465,7 +468,7 @@ lh_acquire_many(struct lh *lh, const struct lh_item *items, size_t n,
 	m.callback.run = renew_won;
 	m.ask.callback = &m.callback;
 	sort_items(&m);
-	/* a thread that is cancelled in here would keep what it has won */
+	/* a thread that is cancelled in here would keep the acquired leases */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = acquire_in_rounds(&m);
 	(void)pthread_setcancelstate(cancel, NULL);

@@ -5,7 +5,7 @@
 
 #include <leasehold/many.h>
 
-/* Items and number in order?  0; -EINVAL, -ENAMETOOLONG, -EPERM. */
+/* Checks items and their number. Returns 0; -EINVAL, -ENAMETOOLONG, -EPERM. */
 int lhi_many_check(struct lh *lh, const struct lh_item *items, size_t n);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events: answers "what has happened to a live handle that somebody has not yet
- * been told?"
+ * Events: changes of a live handle that a receiver has not yet seen.
  *
- * Every watch, and a handle's own callback, has a queue of its own, so that
- * nobody's slowness costs another one an event.  A queue is an array; nothing
- * is allocated when something happens, and nothing is dropped: in a full one
- * the two oldest events are folded into one.
+ * Every watch, and a handle's own callback, has a queue of its own, so that a
+ * slow receiver costs no other one an event.  A queue is an array.  Nothing is
+ * allocated when an event happens, and nothing is dropped: in a full queue the
+ * two oldest events are merged into one.
  *
- * The handles whose callback has events to be told are in a list, in the order
- * in which they came; the live thread (live_set.c) takes them from there.
+ * The handles with events for their callback are in a list, in the order of
+ * arrival; the live thread (live_set.c) takes them from there.
  *
  * All with lhi_live_lock() held.
  */

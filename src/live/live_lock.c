@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a caller does to a live handle.
+ * The calls of an application on a live handle.
  *
  *	status	FREE -> HELD	lh_lock_acquire()
  *		LOST -> HELD	the same, never by itself (G9)
@@ -8,17 +8,17 @@
  *		HELD -> FREE	lh_lock_release()
  *		HELD -> LOST	the thread, lh_close(): live_set.c
  *
- * Everything is decided under the one lock, in which the thread renews, too: so
- * what has returned from here has taken effect, and a handle that is released,
- * closed or told not to renew is not being renewed.  Only acquiring waits, and
- * does so outside; the handle is marked meanwhile.
+ * Everything is decided under the one lock, in which the thread renews, too.
+ * So a call that has returned has taken effect, and a handle that is released,
+ * closed or set to no renewal is not being renewed.  Only acquiring waits, and
+ * does so outside the lock; the handle is marked meanwhile.
  *
- * lh_lock_valid() looks at until_ns, which is stored after a renewal has
- * succeeded and set to 0 before a loss is told, and at the clock.  Before that
- * moment it takes no lock.  From then on it does what the thread would do, were
- * it not late: it looks at the claim, whose deadline others may have moved on
- * (policy live), and else makes the loss so for all (G3) before it reports it;
- * a release after that says the same.
+ * lh_lock_valid() reads the clock and until_ns.  until_ns is stored after a
+ * renewal has succeeded and set to 0 before a loss is reported.  Before that
+ * moment it takes no lock.  From then on it does what the thread would do if it
+ * were in time.  It reads the claim, whose deadline others may have moved on
+ * (policy live). Otherwise it makes the loss final for all (G3) before it
+ * reports it; a release after that says the same.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -64,7 +64,7 @@ check_opts(const struct lh_lock_opts *o, struct lh_lock **out)
 	return 0;
 }
 
-/* A handle with copies of the items; NULL: out of memory. */
+/* Returns a handle with copies of the items; NULL: out of memory. */
 static struct lh_lock *
 make_handle(const struct lh_item *items, size_t n)
 {
@@ -92,7 +92,7 @@ make_handle(const struct lh_item *items, size_t n)
 	return l;
 }
 
-/* Everything has been checked. */
+/* Fills the handle; all arguments have been checked. */
 static int
 open_handle(struct lh *lh, const struct lh_item *items, size_t n,
     const struct lh_lock_opts *o, struct lh_lock **out)
@@ -146,8 +146,8 @@ lh_lock_open_many(struct lh *lh, const struct lh_item *items, size_t n,
 	return error;
 }
 
-/* When does it end?  (It may have been extended, or shortened, by who has
- * another copy of it, and lh_lock_valid() asks nobody.) */
+/* Returns when it ends.  (Another holder of a copy of it may have extended or
+ * shortened it, and lh_lock_valid() reads only the handle.) */
 static int
 read_end(struct lh *lh, struct lh_lease *lease)
 {
@@ -172,7 +172,7 @@ fail_table_closed(void)
 	    "again, and make another handle");
 }
 
-/* The lease was seen to be held: the handle has it from now on. */
+/* Makes the lease, which was seen to be held, the handle's. */
 static int
 begin_holding(struct lh_lock *l, const struct lh_lease *lease, int64_t ttl_ms)
 {
@@ -230,7 +230,7 @@ lh_lock_adopt(struct lh *lh, const struct lh_lease *lease, int64_t ttl_ms,
 	return error;
 }
 
-/* 0: ours to acquire through; the thread is there. */
+/* Marks the handle as acquiring. Returns 0: the thread is running. */
 static int
 begin_acquire(struct lh_lock *l, struct lh **lh)
 {
@@ -259,7 +259,7 @@ begin_acquire(struct lh_lock *l, struct lh **lh)
 	return error;
 }
 
-/* The leases, into `leases`. */
+/* Acquires the leases, into `leases`. */
 static int
 acquire_leases(struct lh_lock *l, struct lh *lh,
     const struct lh_acquire_opts *opts, struct lh_lease *leases)
@@ -285,7 +285,8 @@ lh_lock_acquire(struct lh_lock *l, const struct lh_acquire_opts *opts)
 	lhi_live_lock();
 	l->acquiring = false;
 	if (error == 0 && l->lh == NULL && !lhi_mutant_on(holds_closed)) {
-		/* in a callback, for which lh_close() waits: it is open yet */
+		/* closing, in a callback that lh_close() waits for: it is still
+		 * open */
 		(void)lh_release_many(lh, leases, l->n);
 		error = fail_table_closed();
 	} else if (error == 0) {
@@ -298,13 +299,13 @@ lh_lock_acquire(struct lh_lock *l, const struct lh_acquire_opts *opts)
 	return error;
 }
 
-/* Give them all back; -ESTALE: *lost was lost.  Lock held. */
+/* Releases them all. Returns -ESTALE: *lost was lost. Lock held. */
 static int
 give_back(struct lh_lock *l, uint32_t *lost)
 {
 	int error = 0, e;
 
-	/* not valid any more, before others can have it */
+	/* not valid any more, before another process can acquire it */
 	if (!lhi_mutant_on(valid_while_released))
 		atomic_store(&l->until_ns, 0);
 	for (uint32_t i = 0; i < l->n; i++) {
@@ -404,7 +405,7 @@ lh_lock_valid(const struct lh_lock *l)
 		return 0;
 	if (atomic_load(&l->until_ns) != 0) {
 		lhi_live_lock();
-		/* (a const handle is so for its caller) */
+		/* (a const handle is const for its caller only) */
 		held = l->lh != NULL &&
 		    lhi_live_is_held((struct lh_lock *)(uintptr_t)l, true) &&
 		    is_valid_by_clock(l);

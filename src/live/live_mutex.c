@@ -2,9 +2,8 @@
 /*
  * The one lock of src/live.
  *
- * It is held over fork (live_set.c, proc/fork.c), and the child's epoch, the
- * number of forks, is another one: what belongs to the parent's live thread is
- * refused by that.
+ * It is held over fork (live_set.c, proc/fork.c). The child's epoch, the number
+ * of forks, differs: objects of the parent's live thread are refused by that.
  */
 #include <errno.h>
 #include "base/error.h"

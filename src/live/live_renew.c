@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When what is due for the handles that are held.
+ * Decides when something is due for the handles that are held.
  *
- * Each has one moment at which something is due: renewal (or another try at
- * it), the early warning, the deadline.  They are in a tree by that moment; the
+ * Each has one moment at which something is due: renewal (or another attempt),
+ * the early warning, the deadline.  They are in a tree by that moment; the
  * thread sleeps until the first.  Moments are kept on the table's clock and
  * translated when they are put into the tree.
  *
@@ -12,24 +12,24 @@
  *	R + t/3		renewal is due (or as chosen, but not after D - t/8, or
  *			D - 5 s if that is later)
  *	+ t/20		it failed: again, after a second at most, until D
- *	D - warn	nothing has helped: the early warning, once
+ *	D - warn	no renewal has succeeded: the early warning, once
  *	D		lost
  *
- * If the thread, or the whole process, comes late, what is due first is done
- * first: at D or after it there is no renewal any more, but a loss.  An
- * extension that was too late is refused by lh_extend() itself (G3).
+ * If the thread, or the whole process, comes late, the first thing due is done
+ * first.  At D or after it there is no renewal any more, but a loss.
+ * lh_extend() itself refuses an extension that was too late (G3).
  *
  * Cluster keys.  A lease of one also ends when this host's right to it does, at
- * D, which is moved on by the shim without anybody's being told.  So a handle
- * with such keys looks at D as well: when half of the time until it has passed
- * (mostly it has been moved on by then), and at D itself.  Until then
- * lh_lock_valid() goes by the D that was seen last.
+ * D, which the shim moves on without an event.  So a handle with such keys also
+ * reads D: when half of the time until it has passed (usually it has been moved
+ * on by then), and at D itself.  Until then lh_lock_valid() uses the D that was
+ * read last.
  *
- * Sweep.  Losses by others (lh_break(), a table that is removed) are told by
- * the attachment's doorbell (shm/doorbell.c): all held leases are looked at, by
- * lh_verify(), every 5 ms at most.  Whoever was to ring may have died first, so
- * it is done once a second in any case; that is also when moments of a clock
- * that went on during suspend are found to be past.
+ * Sweep.  The attachment's doorbell (shm/doorbell.c) announces losses by others
+ * (lh_break(), a removed table): all held leases are checked, by lh_verify(),
+ * every 5 ms at most.  The process that was to ring may have died first, so it
+ * is also done once a second.  Then moments of a clock that went on during
+ * suspend are found to be past, too.
  */
 #include <errno.h>
 #include "base/clock.h"
@@ -88,7 +88,7 @@ lhi_live_renew_at(const struct lh_lock *l)
 	    l->expires_ns - min_ns(ttl_ns / 8, NEAR_MAX_NS));
 }
 
-/* When something is due, on the table's clock. */
+/* Returns when something is due, on the table's clock. */
 static int64_t
 due_time(const struct lh_lock *l)
 {
@@ -119,7 +119,7 @@ lhi_live_reschedule(struct lh_lock *l)
 	schedule_handle(l);
 }
 
-/* Which of its leases ends first if it is not renewed, and when? */
+/* Finds the lease that ends first if it is not renewed, and when. */
 static void
 find_first_end(struct lh_lock *l)
 {
@@ -136,9 +136,9 @@ find_first_end(struct lh_lock *l)
 }
 
 /*
- * For how long has this host the rights to those that are a cluster's?  False:
- * not to *which.  That end moves on, mostly: so it is looked at again when half
- * of the time has gone, and in that moment.
+ * Returns how long this host has the rights to the cluster keys.  False: it has
+ * none to *which.  That end usually moves on: so it is read again when half of
+ * the time has gone, and at that moment.
  */
 static bool
 has_rights(struct lh_lock *l, uint32_t *which)
@@ -158,7 +158,7 @@ has_rights(struct lh_lock *l, uint32_t *which)
 		lease->expires_ns = lhi_lease_own_end_ns(l->lh, lease);
 		if (e.left_ns < lease->expires_ns - now)
 			lease->expires_ns = now + e.left_ns;
-		/* under that very right: op/cluster_check.c, I1 */
+		/* under that right: op/cluster_check.c, I1 */
 		if (token_cluster(lease->token) &&
 		    !lhi_mutant_on(any_right) &&
 		    lh_verify(l->lh, lease) == -ESTALE) {
@@ -193,7 +193,7 @@ lhi_live_end(struct lh_lock *l, enum lh_loss loss)
 	lhi_live_notify(l, LH_EVENT_LOST);
 }
 
-/* It is lost for everybody: how? */
+/* Reports the loss, after finding out how the lease ended. */
 void
 lhi_live_lose(struct lh_lock *l, uint32_t i)
 {
@@ -226,7 +226,7 @@ lhi_live_lose(struct lh_lock *l, uint32_t i)
 	lhi_live_end(l, loss);
 }
 
-/* True if one of its leases, *which, was ended by anybody. */
+/* True if one of its leases, *which, was ended. */
 static bool
 was_ended(const struct lh_lock *l, uint32_t *which)
 {
@@ -242,7 +242,7 @@ was_ended(const struct lh_lock *l, uint32_t *which)
 void
 lhi_live_notify_asked(struct lh_lock *l)
 {
-	/* who asks is heard once: by the holder, if nobody listens here */
+	/* a request is seen once: by the holder, if no watch is open here */
 	if (!lhi_mutant_on(hears_unwatched) &&
 	    !lhi_live_is_watched(l, LH_EVENT_ASKED))
 		return;
@@ -267,7 +267,7 @@ lhi_live_hold(struct lh_lock *l)
 	l->failures = 0;
 	find_first_end(l);
 	l->right_due_ns = INT64_MAX;
-	atomic_store(&l->right_ns, 0);	/* if so: lost in a moment */
+	atomic_store(&l->right_ns, 0);	/* if so, it is lost in a moment */
 	if (!has_rights(l, &which))
 		l->right_due_ns = l->renewed_ns;
 	atomic_store(&l->until_ns, l->expires_ns);
@@ -276,14 +276,14 @@ lhi_live_hold(struct lh_lock *l)
 	lhi_wakeup_listen(l->lh);
 	schedule_handle(l);
 	lhi_live_notify(l, LH_EVENT_ACQUIRED);
-	/* what was rung before we listened for it, or had it */
+	/* rung before we listened for it, or had it */
 	if (was_ended(l, &which))
 		lhi_live_lose(l, which);
 	else
 		lhi_live_notify_asked(l);
 }
 
-/* It could not be renewed for now. */
+/* Schedules another attempt after a renewal that failed. */
 static void
 retry_later(struct lh_lock *l, int64_t now, uint32_t i, int error)
 {
@@ -331,8 +331,8 @@ renew_leases(struct lh_lock *l, int64_t now)
 	lhi_live_notify(l, LH_EVENT_RENEWED);
 }
 
-/* Under policy live others may have moved a deadline on.  False: the one that
- * ended first was not. */
+/* Under policy live others may have moved a deadline on.  Returns false if that
+ * of the first one to end was not moved. */
 static bool
 was_moved_on(struct lh_lock *l, int64_t now)
 {
@@ -378,7 +378,7 @@ lhi_live_is_held(struct lh_lock *l, bool asked)
 	return true;
 }
 
-/* Whatever is due for a handle that is held. */
+/* Does the next thing that is due for a handle that is held. */
 static void
 serve_handle(struct lh_lock *l)
 {
@@ -410,7 +410,7 @@ check_handle(struct lh_lock *l)
 		serve_handle(l);
 }
 
-/* Looks whether another process has ended any lease, or asks for it. */
+/* Checks whether another process has ended any lease, or asks for it. */
 static void
 sweep_handles(void)
 {

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that serves all live handles of the process, what is due
- * (live_renew.c) and their callbacks, tickets (ticket.c), and named sessions
- * that are kept (session_renewal.c).  It starts with the first of
- * either and ends when there has been none for some seconds.  It blocks all
- * signals.
+ * The thread that serves all live handles of the process (live_renew.c) and
+ * their callbacks, tickets (ticket.c), and named sessions that are kept
+ * (session_renewal.c). It starts with the first of these and ends when there
+ * has been none for some seconds.  It blocks all signals.
  *
  * Callbacks are called without the lock; their events wait in the handle
- * (live_events.c).  `calling` is the handle whose callback runs:
- * lh_lock_close() and lh_close() wait for it to end, unless they are called by
- * it; the handle is freed after it then.  A handle whose closer waits is
- * acquired and watched no more, nor closed again, by that callback or anybody:
- * it is in no list.
+ * (live_events.c). `calling` is the handle whose callback runs.
+ * lh_lock_close() and lh_close() wait for it to end, unless the callback itself
+ * calls them; then the handle is freed after it.  A handle whose closer waits
+ * is in no list: it cannot be acquired, watched or closed again, by that
+ * callback or any thread.
  *
- * Fork.  The thread is not there in a child.  The lock is held over fork, and
- * the child starts with no handle, no thread, and a new epoch; what it
- * inherited is refused by that.
+ * Fork.  The thread does not exist in a child.  The lock is held over fork, and
+ * the child starts with no handle, no thread, and a new epoch, by which
+ * inherited objects are refused.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -31,8 +30,8 @@
 #include "shm/doorbell.h"
 
 #define LINGER_NS (2 * NS_PER_SEC)
-#define RINGS_MAX 1000u		/* before the rest has its turn */
-#define BATCH 64		/* so often a callback's turn comes first */
+#define RINGS_MAX 1000u		/* before other work gets its turn */
+#define BATCH 64		/* callbacks go first at least this often */
 
 TAILQ_HEAD(locks, lh_lock);
 
@@ -113,7 +112,7 @@ lhi_live_remove(struct lh_lock *l)
 	free_lock(l);
 }
 
-/* Tells a callback the oldest event that it has not been told. */
+/* Calls a callback with the oldest event that it has not seen. */
 static void
 call_first_event(void)
 {
@@ -134,7 +133,7 @@ call_first_event(void)
 	(void)pthread_cond_broadcast(&called);
 }
 
-/* Something that is due, or a callback; false: there is nothing. */
+/* Does something that is due, or a callback. Returns false if there is none. */
 static bool
 do_one_thing(void)
 {
@@ -142,7 +141,7 @@ do_one_thing(void)
 	uint32_t what, rings = 0;
 	struct lh *lh;
 
-	/* what rings on comes behind the rest */
+	/* further rings come behind the rest */
 	while (LHI_WITHIN(rings, RINGS_MAX) &&
 	    (what = lhi_wakeup_next_rung(&lh)) != 0) {
 		lhi_ticket_wake_rung(lh);
@@ -162,7 +161,7 @@ do_one_thing(void)
 	return true;
 }
 
-/* There is no handle, no ticket, and no session to renew. */
+/* True if there is no handle, no ticket, and no session to renew. */
 static bool
 is_idle(void)
 {
@@ -170,7 +169,7 @@ is_idle(void)
 	       !lhi_session_renewal_has_any();
 }
 
-/* When is something due? */
+/* Returns when something is due. */
 static int64_t
 next_due_ns(void)
 {
@@ -195,7 +194,8 @@ run_live_thread(void *arg)
 	/* ends: when there is no handle and no ticket any more */
 	while (epoch == lhi_forks()) {
 		if (do_one_thing()) {
-			lhi_live_unlock();	/* others have their turn */
+			lhi_live_unlock();	/* give other threads their
+						 * turn */
 			lhi_live_lock();
 			continue;
 		}
@@ -243,7 +243,9 @@ lhi_live_closing(struct lh *lh)
 	struct lh_lock *l;
 
 	lhi_live_lock();
-	/* ends: when no callback of lh runs; its handles are lh's no more */
+	/*
+	 * ends: when no callback of lh runs; its handles are not lh's any more
+	 */
 	for (;;) {
 		TAILQ_FOREACH(l, &all, all) {
 			if (l->lh != lh)
@@ -257,7 +259,7 @@ lhi_live_closing(struct lh *lh)
 		if (calling == NULL || calling_for != lh ||
 		    pthread_equal(thread, pthread_self()))
 			break;
-		lhi_live_await(&called);	/* it may begin more of that */
+		lhi_live_await(&called);	/* it may start more of them */
 		if (lhi_mutant_on(ends_once))
 			break;
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Live handles, inside.  live_lock.c is what a caller does to a handle,
- * live_set.c the thread, live_renew.c what is due when, live_events.c how
- * changes are told, live_watch.c the watches, live_with.c lh_with().
+ * Live handles, inside.  live_lock.c has the calls, live_set.c the thread,
+ * live_renew.c decides when something is due, live_events.c queues changes,
+ * live_watch.c has the watches, live_with.c lh_with().
  *
  * One mutex, lhi_live_lock() (live_mutex.c), guards everything here that is not
- * said to be atomic.  Nothing waits while it is held, and no callback runs
- * under it; the order of locks is this one, then lhi_proc_lock().
+ * declared atomic.  No thread waits while it is held, and no callback runs
+ * under it.  The order of locks is this one, then lhi_proc_lock().
  */
 #ifndef LHI_LIVE_SET_H
 #define LHI_LIVE_SET_H
@@ -24,7 +24,7 @@
 
 #define LIVE_EVENTS 32
 
-/* Events that somebody has not yet seen; the oldest first. */
+/* Events that their receiver has not yet seen; the oldest first. */
 struct lhi_live_events {
 	struct lh_event ring[LIVE_EVENTS];
 	uint32_t first;
@@ -54,13 +54,14 @@ struct lh_lock {
 	enum lh_lock_status status;
 	enum lh_loss loss;
 	uint32_t which;		/* item that events and state speak of */
-	int64_t expires_ns;	/* table clock: of its leases, the first end */
+	int64_t expires_ns;	/* table clock: the earliest end of its
+				 * leases */
 	_Atomic int64_t until_ns;	/* held before that; 0: not held */
 	_Atomic int64_t right_ns;	/* and before that on CLOCK_BOOTTIME, if
 				 * any of its keys is a cluster's */
-	int64_t right_due_ns;	/* table clock: look again whether it moves on;
-				 * INT64_MAX: none is */
-	int64_t due_ns;		/* CLOCK_MONOTONIC: where it is in the tree */
+	int64_t right_due_ns;	/* table clock: when to check again whether
+				 * it moves on; INT64_MAX: it has no right */
+	int64_t due_ns;		/* CLOCK_MONOTONIC: its place in the tree */
 	int64_t ttl_ms;
 	int64_t renew_ms;
 	int64_t warn_ns;
@@ -73,7 +74,7 @@ struct lh_lock {
 	uint64_t failures;
 	lh_lock_fn *event;
 	void *arg;
-	struct lhi_live_events calls;	/* not yet told to event() */
+	struct lhi_live_events calls;	/* not yet passed to event() */
 	const char *key;	/* of the first item, for sentences */
 	struct lh_lease *leases; /* n of them, as the items */
 	bool many;		/* by lh_lock_open_many(), even if n is 1 */
@@ -90,57 +91,59 @@ void lhi_live_await(pthread_cond_t *cond);
 
 extern struct lhi_lock lhi_live_mutex;
 
-/* Of a handle that was closed. */
+/* Frees a handle that was closed. */
 #define LIVE_CLOSED UINT32_MAX
 
-/* An epoch is lhi_forks() of when a handle was made.  0; -EPERM: a fork has
- * been since; -EINVAL: closed. */
+/* Checks the handle.  An epoch is lhi_forks() at the time when a handle was
+ * made.  Returns 0; -EPERM: there was a fork since; -EINVAL: closed. */
 int lhi_live_check_epoch(uint32_t epoch);
 
-/* In tests: there is no thread, and callers look for themselves. */
+/* For tests: there is no thread, and callers do its work. */
 extern bool lhi_live_by_hand;
 
-/* Before the first handle: what is done about fork. */
+/* Prepares for fork, before the first handle. */
 void lhi_live_begin(void);
 
-/* The thread is there, as long as there are handles; lock held.  0; -ENOMEM. */
+/* Ensures that the thread runs as long as there are handles; lock held.
+ * Returns 0; -ENOMEM. */
 int lhi_live_thread(void);
 
-/* A new handle; one that is to be freed, which is when no callback of it runs;
- * lock held. */
+/* Adds a new handle.  Removes one that is to be freed, once no callback of it
+ * runs; lock held. */
 void lhi_live_add(struct lh_lock *l);
 void lhi_live_remove(struct lh_lock *l);
 
 /*
- * live_renew.c, all with the lock held.  The handle's leases are held from now
- * on; are not renewed any more; are lost, and everyone is told why; the i-th is
- * lost, and why is to be found out.  Where one is lost the others are released.
+ * live_renew.c, all with the lock held: the handle's leases are held from now
+ * on; are not renewed any more; are lost, which is reported; the i-th is lost,
+ * and the reason is to be found out.  If one is lost the others are released.
  */
 void lhi_live_hold(struct lh_lock *l);
 void lhi_live_drop(struct lh_lock *l, enum lh_lock_status status);
 void lhi_live_end(struct lh_lock *l, enum lh_loss loss);
 void lhi_live_lose(struct lh_lock *l, uint32_t i);
-/* True if it is held, by the claims and the clock.  Else its loss has been made
- * so for all (G3), and everyone is told.  asked: look at the rights, too. */
+/* True if it is held, by the claims and the clock.  Otherwise its loss has been
+ * made final for all (G3), and reported.  asked: check the rights, too. */
 bool lhi_live_is_held(struct lh_lock *l, bool asked);
 /* Notifies its watches if another process asks for one of its leases. */
 void lhi_live_notify_asked(struct lh_lock *l);
 
-/* Somebody else may have ended a lease that is held: look soon. */
+/* Another process may have ended a lease that is held: check soon. */
 void lhi_live_check_soon(void);
 
-/* Do one thing that is due; false: nothing is.  When will something be?
- * (CLOCK_MONOTONIC; INT64_MAX: no handle is held.) */
+/* Does one thing that is due, or returns false.  Returns when the next is due
+ * (CLOCK_MONOTONIC; INT64_MAX: no handle is held). */
 bool lhi_live_serve(void);
 int64_t lhi_live_next_ns(void);
 
-/* In a forked child: nothing is held. */
+/* In a forked child: clears the list of held handles. */
 void lhi_live_forget(void);
 
 /*
- * wakeup.c, with the lock held.  The thread may have slept for too long.  That
- * attachment is to be listened to, once more; once less.  Who was rung at, and
- * what for (shm/doorbell.h; 0: nobody).  Sleep.  In a forked child.
+ * wakeup.c, with the lock held.  Wakes the thread, which may sleep for too
+ * long.  Adds and removes a reason to listen to that attachment.  Returns the
+ * attachment that was rung at, and for what (shm/doorbell.h; 0: none). Sleeps.
+ * Clears the state in a forked child.
  */
 void lhi_wakeup_wake(void);
 void lhi_wakeup_listen(struct lh *lh);
@@ -149,38 +152,34 @@ uint32_t lhi_wakeup_next_rung(struct lh **which);
 void lhi_wakeup_sleep(int64_t until_ns);
 void lhi_wakeup_forget(void);
 
-/* renew_ms has changed; lock held. */
+/* Applies a change of renew_ms; lock held. */
 void lhi_live_reschedule(struct lh_lock *l);
 
-/* When is renewal due, on the table's clock?  INT64_MAX: never. */
+/* Returns when renewal is due, on the table's clock; INT64_MAX: never. */
 int64_t lhi_live_renew_at(const struct lh_lock *l);
 
-/* How renewal is done: lh_extend(), but in tests. */
+/* The function that renews: lh_extend(), except in tests. */
 extern int (*lhi_live_extend)(struct lh *lh, struct lh_lease *lease,
     int64_t ttl_ms);
 
-/* The attachment is about to go: its handles have lost what they held. */
+/* Marks the handles of an attachment that closes as lost. */
 void lhi_live_closing(struct lh *lh);
 
-/*
- * live_events.c, all with the lock held.  Tells all watches and the callback of
- * a change.
- */
+/* live_events.c, all with the lock held.  Queues a change for all watches and
+ * the callback. */
 void lhi_live_notify(struct lh_lock *l, uint32_t what);
 
-/* True if a watch or a callback is told of such a change. */
+/* True if a watch or a callback receives such a change. */
 bool lhi_live_is_watched(const struct lh_lock *l, uint32_t what);
 
-/* Takes the first event out of a queue.  False: there is none. */
+/* Takes the first event out of a queue. Returns false if there is none. */
 bool lhi_live_take_event(struct lhi_live_events *ev, struct lh_event *out);
 
-/* Closes all watches of a handle that is about to go. */
+/* Closes all watches of a handle that is about to be freed. */
 void lhi_live_drop_watches(struct lh_lock *l);
 
-/*
- * Events for callbacks.  True if there are any.  Takes the first, and returns
- * its handle.  Drops those of a handle.  In a forked child: there are none.
- */
+/* Events for callbacks.  True if there are any.  Takes the first, and returns
+ * its handle.  Drops those of a handle.  In a forked child: clears them. */
 bool lhi_live_has_call(void);
 struct lh_lock *lhi_live_take_call(struct lh_event *e);
 void lhi_live_drop_calls(struct lh_lock *l);

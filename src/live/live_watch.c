@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A descriptor for what happens to a live handle: lh_lock_watch() opens a
- * watch, which is readable (readable.c) exactly while its queue of events
- * (live_events.c) is not empty.
+ * Watches of a live handle: lh_lock_watch() opens one.  Its descriptor is
+ * readable (readable.c) exactly while its queue of events (live_events.c) is
+ * not empty.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lh_with(): a function run under a lease.
+ * lh_with(): runs a function under a lease.
  *
- * A live handle, of which only the loss is watched, for as long as the function
- * runs.  Whether the key was held all the time is what its release says: a
- * lease that was lost is never acquired again by itself.
+ * It uses a live handle, of which only the loss is watched, for as long as the
+ * function runs.  The release says whether the key was held all the time,
+ * because a lost lease is never acquired again by itself.
  */
 #include <errno.h>
 #include "base/error.h"

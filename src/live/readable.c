@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A descriptor that is readable while there is something to tell: an eventfd.
- * The application may have closed it (closefrom) and its number may be some
- * other file by now: whatever is not the inode that was opened is left alone.
+ * A descriptor that is readable while there is an event: an eventfd.  The
+ * application may have closed it (closefrom) and its number may be another file
+ * by now.  So a file with another inode than the opened one is left alone.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -40,7 +40,7 @@ is_own_fd(const struct lhi_readable *r)
 	    st.st_ino == r->ino;
 }
 
-/* An eventfd that has room takes it; one that is set already may refuse. */
+/* An eventfd that has room takes it; one that is already set may refuse. */
 void
 lhi_readable_raise(const struct lhi_readable *r)
 {

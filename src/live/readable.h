@@ -7,7 +7,7 @@
 
 struct lhi_readable {
 	int fd;
-	dev_t dev;		/* of fd: is it still ours? */
+	dev_t dev;		/* of fd: to see if it is still ours */
 	ino_t ino;
 };
 
@@ -15,7 +15,7 @@ struct lhi_readable {
 int lhi_readable_open(struct lhi_readable *r, const char *whose);
 void lhi_readable_close(const struct lhi_readable *r);
 
-/* Make it readable; make it not. */
+/* Makes it readable; makes it unreadable. */
 void lhi_readable_raise(const struct lhi_readable *r);
 void lhi_readable_lower(const struct lhi_readable *r);
 

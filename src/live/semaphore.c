@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semaphores: keys and leases, and nothing of their own in shared memory.
+ * Semaphores: keys and leases, without a structure of their own in shared
+ * memory.
  *
- *	NAME \1 permit N	held by whoever has permit N
- *	NAME \1 limit N		there is such a key, kept: N permits
- *	NAME \1			held by whoever makes or destroys the semaphore
+ *	NAME \1 permit N	held by the holder of permit N
+ *	NAME \1 limit N		such a permanent key exists: N permits
+ *	NAME \1			held while the semaphore is made or destroyed
  *
- * Invariants.
- *  I1	Nobody has a permit above the limit that he opened the semaphore with,
- *	and one limit stands at a time: it is set and taken away under the lease
- *	on NAME \1.  Whoever loses that lease meanwhile takes back what he set.
- *  I2	A limit goes only while its destroyer has all permits.  Whoever is
- *	granted one looks at the limit afterwards: so a permit of a limit that
- *	has gone is not reported.  A destroyer that is killed may leave its key
- *	unkept (api/destroy_api.c), to be forgotten at any time: whoever finds
- *	it so keeps it again.
+ * Invariants.  I1  No process has a permit above the limit with which it opened
+ * the
+ *	semaphore, and there is one limit at a time: it is set and removed under
+ *	the lease on NAME \1.  A process that loses that lease meanwhile undoes
+ *	its change.
+ * I2      A limit is removed only while its destroyer has all permits.  A
+ * process
+ *	that is granted one checks the limit afterwards: so a permit of a
+ *	removed limit is not reported.  A destroyer that is killed may leave its
+ *	key without the mark (api/destroy_api.c), so that it may be evicted at
+ *	any time: a process that finds it so marks it again.
  *
- * Acquiring tries all permits, beginning somewhere else each time; then it
- * waits by a ticket for each.  The first that is granted is taken and the
- * others are cancelled, which releases what came in the same moment.
+ * Acquiring tries all permits, beginning at another one each time; then it
+ * waits by a ticket for each.  The first that is granted is used and the others
+ * are cancelled, which releases grants of the same moment.
  *
- * A crash or stop anywhere leaves leases and tickets, which end like any.
+ * A crash or stop anywhere leaves leases and tickets, which end as usual.
  *
  * Not guaranteed: I1 and I2 against a maker or destroyer that is stopped for
- * ten seconds between his last look at his leases and the key's making or
- * going.
+ * ten seconds between its last check of its leases and the making or removal of
+ * the key.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -39,8 +42,8 @@
 #include "op/acquire_target.h"
 #include "prim/futex.h"
 
-#define LOOK_NS (250 * NS_PER_MS)	/* between two looks at the tickets */
-#define KEEP_TRIES 100		/* each time it was just forgotten */
+#define LOOK_NS (250 * NS_PER_MS)	/* between two checks of the tickets */
+#define KEEP_TRIES 100		/* each time it was just evicted */
 
 uint32_t lhi_sem_most = LH_SEM_MAX;
 
@@ -66,7 +69,7 @@ lhi_sem_check(const struct lh_sem *sem)
 	    : lhi_own(sem->lh);
 }
 
-/* 1 if there is such a key, and it is kept; 0; -errno. */
+/* Returns 1 if there is such a permanent key; 0; -errno. */
 static int
 is_kept(struct lh *lh, const char *key)
 {
@@ -108,7 +111,7 @@ lhi_sem_limit(struct lh *lh, const char *name)
 	return 0;
 }
 
-/* It stands as it was opened. */
+/* True if the limit is the one with which it was opened. */
 static int
 check_stands(const struct lh_sem *sem)
 {
@@ -127,7 +130,7 @@ fail_all_held(const struct lh_sem *sem, int code)
 	    ", and were until the wait was up" : "");
 }
 
-/* 0; -EAGAIN: none is to be had now. */
+/* Tries all permits. Returns 0; -EAGAIN: none is free now. */
 static int
 try_permits(struct lh_sem *sem, const struct lhi_acquire_request *ask,
     struct lh_lease *permit)
@@ -164,7 +167,7 @@ start_ticket(struct wait *w, uint32_t i)
 	    &w->ticket[i]);
 }
 
-/* One that has come to an end: 0 granted; -EAGAIN: none has. */
+/* Finds a ticket that has ended. Returns 0: granted; -EAGAIN: none has. */
 static int
 take_granted(struct wait *w, struct lh_lease *permit)
 {
@@ -177,14 +180,15 @@ take_granted(struct wait *w, struct lh_lease *permit)
 		w->ticket[i] = NULL;
 		if (error != -ESTALE || lhi_view_gone(&w->sem->lh->v))
 			return error;
-		error = start_ticket(w, i); /* its ttl was up: come too late */
+		error = start_ticket(w, i); /* its ttl was over before it was
+					     * collected */
 		if (error != 0)
 			return error;
 	}
 	return -EAGAIN;
 }
 
-/* Until a ticket is granted, all of them have been started. */
+/* Waits until a ticket is granted; all of them have been started. */
 static int
 await_ticket(struct wait *w, struct lh_lease *permit)
 {
@@ -231,7 +235,7 @@ wait_for_one(struct wait *w, struct lh_lease *permit)
 	return error;
 }
 
-/* Any permit: at once, or by tickets. */
+/* Acquires any permit: at once, or by tickets. */
 static int
 acquire_any(struct lh_sem *sem, const struct lhi_acquire_request *ask,
     struct lh_cancel *cancel, struct lh_lease *permit)
@@ -254,9 +258,9 @@ acquire_any(struct lh_sem *sem, const struct lhi_acquire_request *ask,
 }
 
 /*
- * What stands in the midst of the chain of op/acquire_options.c, instead of a
- * key: a permit, whichever, as an ordinary lease of this process.  Of the rarer
- * wishes only those are passed on that are told beside a claim, and the policy.
+ * Replaces the key in the chain of op/acquire_options.c: any permit, as an
+ * ordinary lease of this process.  Of the rarer options it passes on only those
+ * that are stored with a claim, and the policy.
  */
 static int
 acquire_permit(struct lh *lh, struct lhi_acquire_target *want,

@@ -17,18 +17,18 @@ struct lh_sem {
 	char name[];
 };
 
-/* No limit above it is looked for.  (Only tests change it, where each of these
- * many looks would be stepped through.) */
+/* The highest limit that is searched for.  (Only tests change it, because they
+ * would step through each of these many searches.) */
 extern uint32_t lhi_sem_most;
 
-/* NAME \1 WHAT N. */
+/* Formats NAME \1 WHAT N. */
 void lhi_sem_key(char to[LH_KEY_MAX + 1], const char *name, const char *what,
     uint32_t n);
 
-/* 1 if that is its limit, 0 if not; -errno. */
+/* Returns 1 if that is its limit, 0 if not; -errno. */
 int lhi_sem_has_limit(struct lh *lh, const char *name, uint32_t limit);
 
-/* The limit of that semaphore; 0: there is none; -errno. */
+/* Returns the limit of that semaphore; 0: it does not exist; -errno. */
 int lhi_sem_limit(struct lh *lh, const char *name);
 
 /* 0; -EINVAL (NULL), -EPERM (inherited over fork). */

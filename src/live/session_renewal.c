@@ -4,8 +4,8 @@
  * handles, as long as their handle is open.
  *
  * A renewal that comes too late is refused (shm/session_named.c), and ends the
- * keeping: whoever uses the session or its leases is told so by that.  If the
- * thread is held up for half a ttl, the next renewal is in time still.
+ * keeping; the next use of the session or its leases returns the error.  If the
+ * thread is delayed by half a ttl, the next renewal is still in time.
  */
 #include <bsd/sys/queue.h>
 #include "base/clock.h"
@@ -14,7 +14,7 @@
 #include "live/live_set.h"
 #include "shm/session_named.h"
 
-#define LEAST_MS 20u		/* whatever stands there */
+#define LEAST_MS 20u		/* whatever the record says */
 
 static TAILQ_HEAD(kept, lh_session) kept = TAILQ_HEAD_INITIALIZER(kept);
 

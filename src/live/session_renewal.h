@@ -6,17 +6,18 @@
 
 #include "op/handoff.h"
 
-/* Renew it from now on, at ttl/2; or not any more. */
+/* Renews it from now on, at ttl/2; or not any more. */
 void lhi_session_renewal_begin(struct lh_session *s);
 void lhi_session_renewal_end(struct lh_session *s);
 
-/* One that is due; false: none is.  Is there any?  When is the next due?
- * (CLOCK_MONOTONIC; INT64_MAX.) */
+/* Renews one that is due; false: there is none.  True if there is any.  Returns
+ * when the next is due (CLOCK_MONOTONIC; INT64_MAX). */
 bool lhi_session_renewal_serve(void);
 bool lhi_session_renewal_has_any(void);
 int64_t lhi_session_renewal_next_ns(void);
 
-/* That attachment closes.  In a forked child: there are none. */
+/* Forgets the sessions of an attachment that closes.  In a forked child: clears
+ * the list. */
 void lhi_session_renewal_closing(const struct lh *lh);
 void lhi_session_renewal_forget(void);
 

@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tickets: waits that no thread sleeps in.
+ * Tickets: waits without a sleeping thread.
  *
  * A ticket is an attempt like that of a waiting thread (op/acquire_wait.c),
- * taken step by step: a round; then its claim is parked, and the ticket put
+ * taken step by step.  After a round its claim is parked, and the ticket put
  * into a tree by the moment at which that thread would look again by itself.
- * What would be a sleep on the claim's park is one on the session's doorbell: a
- * claim with WAITER_BELL has that rung instead, and the live thread looks which
- * of the session's tickets were kicked.  So places, bounds, probes, suspicion
- * and what a crash leaves are those of any waiter.
+ * The sleep on the claim's park becomes one on the session's doorbell: a claim
+ * with WAITER_BELL rings that when it is woken, and the live thread finds out
+ * which of the session's tickets were woken.  So places, bounds, probes,
+ * suspicion and the state after a crash are those of any waiter.
  *
- * What is around that, its rarer options, is in ticket_options.c.
+ * ticket_options.c handles the rarer options.
  *
- *	T_WAITS -> T_GRANTED	a round took the key
+ *	T_WAITS -> T_GRANTED	a round acquired the key
  *	T_WAITS -> T_FAILED		timed out, table gone, lh_close(), ...
  *	T_GRANTED -> T_FAILED	LH_KEEP, and it is lost; lh_close()
  *
- * Claims.  They are of a claim cache that belongs to no thread but to whoever
- * holds lhi_live_lock(), under which every step is taken; so the rule that one
- * thread at a time uses a claim cache's claims holds.  As its groups of claims
- * go round while tickets wait, a ticket remembers its claim, not a place in the
- * claim cache; a claim that is given back elsewhere is found when claims run
- * out. They have no thread's number: whether the waiter is stopped is asked of
- * the process (op/admission.c).
+ * Claims.  They are of a claim cache that belongs to no thread but to the
+ * holder of lhi_live_lock(), under which every step is taken; so only one
+ * thread at a time uses its claims.  As its groups of claims go round while
+ * tickets wait, a ticket remembers its claim, not a place in the claim cache.
+ * A claim that is given back elsewhere is found when claims run out.  They have
+ * no thread's number: op/admission.c asks whether the process is stopped.
  *
  * Under the lock a round may ask the kernel (whether the holder lives), and in
- * scope local, once in 2^32 tokens, the disk; of two who come with one request
- * id in the same moment, the one gives way for some microseconds; nothing else
- * there waits.
+ * scope local, once in 2^32 tokens, the disk.  If two with one request id come
+ * in the same moment, one gives way for some microseconds.  Nothing else there
+ * waits.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,10 +42,11 @@
 #include "prim/futex.h"
 #include "proc/claim_cache.h"
 
-#define GONE_MAX 1000u		/* lives of the key that ended, in a row */
+#define GONE_MAX 1000u		/* lives of the key that ended, consecutively */
 #define RETRY_PART 20		/* of the ttl, after a renewal that failed */
-#define ASK_NS (5 * NS_PER_MS)	/* ticket_options.c: what became of it? */
-#define HAND_NS NS_PER_MS	/* ... and again, to hand over */
+#define ASK_NS (5 * NS_PER_MS)	/* ticket_options.c: interval of checks for
+				 * the result */
+#define HAND_NS NS_PER_MS	/* ... and to hand over again */
 
 RB_HEAD(due, lh_ticket);
 TAILQ_HEAD(tickets, lh_ticket);
@@ -90,7 +90,7 @@ set_timer(struct lh_ticket *t, int64_t due_ns)
 		lhi_wakeup_wake();
 }
 
-/* A moment of the table's clock, for the timer. */
+/* Sets the timer to a moment of the table's clock. */
 static int64_t
 to_timer_clock(const struct lh_ticket *t, int64_t at_ns)
 {
@@ -104,11 +104,11 @@ plan_renewal(struct lh_ticket *t, int64_t part)
 	set_timer(t, mono_ns() + t->ask.ttl_ns / part);
 }
 
-/* From T_WAITS to another state: it is told. */
+/* Ends the wait: moves from T_WAITS to another state, and reports it. */
 static void
 settle_ticket(struct lh_ticket *t, enum lhi_ticket_state state, int error)
 {
-	if (error == -EAGAIN)	/* of a try, say, that is repeated: final */
+	if (error == -EAGAIN)	/* for example of a repeated try: final */
 		error = -ETIMEDOUT;
 	lhi_ticket_options_finish(t, error);
 	lhi_ticket_cluster_end(t);
@@ -127,7 +127,7 @@ settle_ticket(struct lh_ticket *t, enum lhi_ticket_state state, int error)
 		lhi_futex_wake(t->park);
 }
 
-/* Its attempt begins. */
+/* Begins its attempt. */
 static int
 begin_attempt(struct lh_ticket *t)
 {
@@ -143,8 +143,8 @@ begin_attempt(struct lh_ticket *t)
 	return error;
 }
 
-/* The key is another slot's by now.  (Until the next round has announced it, a
- * claim is not safe from who looks for free ones: so that is done at once.) */
+/* Moves to the key's new slot.  (Until the next round has announced it, another
+ * search for free claims could take the claim: so that is done at once.) */
 static int
 begin_attempt_anew(struct lh_ticket *t)
 {
@@ -156,7 +156,7 @@ begin_attempt_anew(struct lh_ticket *t)
 	return error != 0 ? error : begin_attempt(t);
 }
 
-/* T_QUEUES.  0; WAITING; -errno: withdrawn. */
+/* Does T_QUEUES. Returns 0; WAITING; -errno: withdrawn. */
 static int
 wait_in_queue(struct lh_ticket *t)
 {
@@ -178,7 +178,7 @@ wait_in_queue(struct lh_ticket *t)
 	return error;
 }
 
-/* What can be done now, of all that it waits for. */
+/* Does the steps that are possible now, whatever it waits for. */
 static int
 advance_phase(struct lh_ticket *t)
 {
@@ -322,7 +322,8 @@ lhi_ticket_closing(struct lh *lh)
 			continue;
 		if (t->state != T_FAILED) {
 			lhi_ticket_end(t);
-			t->state = T_GRANTED;	/* does not listen any more */
+			t->state = T_GRANTED;	/* it does not listen any
+						 * more */
 			settle_ticket(t, T_FAILED, lhi_fail(-ECANCELED, "the "
 			    "table was closed while a ticket stood for "
 			    "'%.64s'", t->key));

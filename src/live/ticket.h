@@ -12,9 +12,10 @@
 
 enum lhi_ticket_state { T_WAITS, T_GRANTED, T_FAILED };
 
-/* What one waits for, in T_WAITS. */
+/* The step of a ticket in T_WAITS. */
 enum lhi_ticket_phase {
-	T_ASKS,	  /* has its request, or holder, the key?  ticket_options.c */
+	T_ASKS,	  /* does its request, or holder, have the key already?
+		   * ticket_options.c */
 	T_ASKS_SHIM, /* the right to a cluster key: ticket_cluster.c */
 	T_QUEUES, /* the key */
 	T_HAS	  /* to be handed over to its session */
@@ -30,9 +31,10 @@ struct lh_ticket {
 	bool timed;
 	bool parked;
 	bool keep;
-	bool bare;		/* a permit's: semaphore.c sees to the wishes */
-	bool answers;		/* its request, or holder, waits for what
-				 * becomes of it */
+	bool bare;		/* a permit's: semaphore.c handles the
+				 * options */
+	bool answers;		/* its request, or holder, waits for its
+				 * result */
 	bool repeats;		/* granted to the same request before: it is
 				 * not ours to release */
 	int error;		/* T_FAILED: why */
@@ -43,69 +45,69 @@ struct lh_ticket {
 	struct lhi_request request;
 	char info[LH_INFO_MAX + 1];
 	struct lhi_shim_request *shim_request;	/* with the shim; or NULL */
-	uint32_t shim_looks;	/* how often it was looked at */
-	bool bad_place;		/* the token was none of the right's */
+	uint32_t shim_looks;	/* how often it was checked */
+	bool bad_place;		/* the token did not belong to the right */
 	struct lhi_attempt a;
 	struct lh_lease lease;
-	struct lhi_readable fd;	/* fd -1: nobody wants one */
-	shm_u32 *park;		/* of who waits for several; or NULL */
+	struct lhi_readable fd;	/* fd -1: not requested */
+	shm_u32 *park;		/* of a waiter for several tickets; or NULL */
 	struct lhi_key_name name;
-	struct lhi_ref ref;	/* where the key was, when it was looked up */
+	struct lhi_ref ref;	/* the key's place when it was looked up */
 	char detail[200];	/* T_FAILED: in words */
 	char key[];		/* then the holder id and the value */
 };
 
-/* A new ticket, which waits from now on; one that is free()d. */
+/* Returns a new ticket, which waits from now on; free() ends it. */
 void lhi_ticket_add(struct lh_ticket *t);
 void lhi_ticket_discard(struct lh_ticket *t);
 
-/* One round of one that waits: then it is parked, or has come to an end. */
+/* Does one round of one that waits: then it is parked, or has ended. */
 void lhi_ticket_advance(struct lh_ticket *t);
 
-/* It waits or holds no more. */
+/* Ends its wait or its lease. */
 void lhi_ticket_end(struct lh_ticket *t);
 
-/* As lh_acquire_start(), the lock not held, of options that were checked.
- * `park` is of somebody who sleeps until one of several tickets comes to an
- * end: it is AWAKE then; the rarer options are that one's to see to. */
+/*
+ * As lh_acquire_start(), the lock not held, with checked options.  `park`
+ * belongs to a thread that sleeps until one of several tickets ends, and is set
+ * to AWAKE then; that thread handles the rarer options.
+ */
 int lhi_ticket_start(struct lh *lh, const char *key,
     const struct lhi_acquire_request *ask, bool keep, shm_u32 *park,
     struct lh_ticket **out);
 
-/* Look at one ticket that is due; false: none is.  When will one be?
- * (CLOCK_MONOTONIC; INT64_MAX: none waits.)  Are there any? */
+/* Checks one ticket that is due; false: there is none.  Returns when one will
+ * be due (CLOCK_MONOTONIC; INT64_MAX: none waits). True if there are any. */
 bool lhi_ticket_serve(void);
 int64_t lhi_ticket_next_ns(void);
 bool lhi_ticket_has_any(void);
 
-/* That attachment was rung at. */
+/* Handles a ring of that attachment's doorbell. */
 void lhi_ticket_wake_rung(struct lh *lh);
 
-/* The attachment is about to go. */
+/* Ends the tickets of an attachment that closes. */
 void lhi_ticket_closing(struct lh *lh);
 
-/* True if it has come to an end.  (The lock not held.) */
+/* True if it has ended. (The lock not held.) */
 bool lhi_ticket_is_settled(struct lh_ticket *t);
 
-/* In a forked child. */
+/* Clears the list in a forked child. */
 void lhi_ticket_forget(void);
 
-/*
- * ticket_options.c.  Returns how many bytes behind the key a copy of these
- * options takes; makes that copy, which the ticket uses from now on.
- */
+/* ticket_options.c.  Returns how many bytes behind the key a copy of these
+ * options takes.  Makes that copy, which the ticket uses from now on. */
 size_t lhi_ticket_options_size(const struct lh_acquire_more *more);
 void lhi_ticket_options_copy(struct lh_ticket *t,
     const struct lh_acquire_more *more);
 
-enum { TICKET_QUEUE = 2 };	/* beside 0, WAITING and -errno */
+enum { TICKET_QUEUE = 2 };	/* in addition to 0, WAITING and -errno */
 
-/* T_ASKS.  TICKET_QUEUE: it is to queue for the key; 0: t->lease is the lease
- * that its request or holder has; WAITING; -errno. */
+/* Does T_ASKS. Returns TICKET_QUEUE: it is to queue for the key; 0: t->lease is
+ * the lease that its request or holder has; WAITING; -errno. */
 int lhi_ticket_options_ask(struct lh_ticket *t);
 
-/* Granted: hands the lease over and sets its value.  0; WAITING; -errno: the
- * lease was released. */
+/* After the grant: hands the lease over and sets its value.  Returns 0;
+ * WAITING; -errno: the lease was released. */
 int lhi_ticket_options_grant(struct lh_ticket *t);
 
 /* Reports the ticket's outcome, 0 or -errno, to its request or holder. */
@@ -119,8 +121,8 @@ void lhi_ticket_options_finish(struct lh_ticket *t, int error);
 int lhi_ticket_cluster_advance(struct lh_ticket *t);
 int64_t lhi_ticket_cluster_retry_ns(const struct lh_ticket *t);
 
-/* Granted in the table: checks the right.  0; WAITING: the lease was given back
- * and the shim is asked again; -errno. */
+/* After the grant in the table: checks the right.  Returns 0; WAITING: the
+ * lease was released and the shim is asked again; -errno. */
 int lhi_ticket_cluster_confirm(struct lh_ticket *t);
 
 /* Ends the request to the shim, if there is one. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a caller does to a ticket: each call is a look, or a change, under
- * lhi_live_lock().  Nothing here waits.
- */
+/* The calls of an application on a ticket: each is a check, or a change, under
+ * lhi_live_lock(). Nothing here waits. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +54,7 @@ make_ticket(struct lh *lh, const char *key,
 	return t;
 }
 
-/* Everything has been checked. */
+/* Starts the ticket; all arguments have been checked. */
 static int
 start_ticket(struct lh *lh, struct lh_ticket *t, struct lh_ticket **out)
 {
@@ -184,7 +182,7 @@ lh_ticket_rank(struct lh_ticket *t)
 	return rank;
 }
 
-/* What a ticket has come to; -EAGAIN: nothing yet. */
+/* Returns the result of a ticket; -EAGAIN: none yet. */
 static int
 take_outcome(struct lh_ticket *t, struct lh_lease *lease)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ticket for a cluster key: answers "has this host the right to it, so that
- * it may queue?".
+ * A ticket for a cluster key: finds out if this host has the right to it, so
+ * that it may queue.
  *
  * It is what op/cluster_acquire.c does around an acquire, but nothing here
- * waits: the question is sent, and the ticket looked at again, at first soon,
- * then every 64 ms, until it is answered.  Then it queues like any; the
- * question stays open meanwhile, so that the shim hears if this process ends.
+ * waits.  The question is sent, and the ticket checked again, at first soon,
+ * then every 64 ms, until it is answered.  Then it queues like any.  The
+ * question stays open meanwhile, so that the shim notices if this process ends.
  *
  *	T_ASKS_SHIM	no right is seen: the shim is asked for it
- *	T_HAS	granted in the table: the right is looked for; none is there:
- *		given back, and T_ASKS_SHIM again, after a while
+ *	T_HAS	granted in the table: the right is checked.  If it is missing,
+ *		the lease is released, and T_ASKS_SHIM follows after a while
  */
 #include <errno.h>
 #include <stdlib.h>

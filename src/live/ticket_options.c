@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rarer options of a ticket (struct lh_acquire_more): answers "what is to
- * be done before it queues, and after it is granted the key?"
+ * The rarer options of a ticket (struct lh_acquire_more): the steps before it
+ * queues, and after it is granted the key.
  *
  * It is what op/acquire_options.c does around an acquire, in the same order,
- * but nothing here waits: what would be a nap there is a moment at which the
- * ticket is looked at again.
+ * but nothing here waits: a sleep there is a moment here at which the ticket is
+ * checked again.
  *
  *	T_ASKS	its holder id, or its request id: another call may be waiting
- *		for the very same; it is asked every 5 ms what came of it.  If
- *		the lease is there already, that is the ticket's, too
+ *		for the very same; its result is checked every 5 ms.  If the
+ *		lease exists already, it is the ticket's, too
  *	T_QUEUES  the key: ticket.c
  *	T_HAS	the lease is handed over to a named session: again every ms,
  *		as long as there is time, while readers come and go too fast;
  *		then the value is set
  *
- * Whoever has said that he works at a request, or acquires for a holder, says
- * what came of it (lhi_ticket_options_finish()): when the ticket comes to an
- * end, is given up, or its table is closed.  If its process is killed, the
- * request is found to be an orphan (shm/request_record.c), and holder ids are
- * gone with it.
+ * A ticket that has announced that it works at a request, or acquires for a
+ * holder, reports the result (lhi_ticket_options_finish()): when it ends, is
+ * cancelled, or its table is closed.  If its process is killed, the request is
+ * found to be an orphan (shm/request_record.c), and holder ids are gone with
+ * it.
  *
- * The ticket has a handle of its own to the named session, which may be closed
- * by its user meanwhile; and its own copies of all words.
+ * The ticket has a handle of its own to the named session, whose user may close
+ * its handle meanwhile; and its own copies of all strings.
  *
- * A crash or stop	between the steps: as between those of an acquire
+ * A crash or stop between the steps: as between those of an acquire
  *	(op/handoff.c, shm/value_record.c, shm/request_record.c).
  */
 #include <errno.h>

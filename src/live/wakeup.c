@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the live thread sleeps: on the doorbells (shm/doorbell.c) of all
- * attachments that have something to be told of, held handles or tickets, and
+ * The place where the live thread sleeps: on the doorbells (shm/doorbell.c) of
+ * all attachments that have something to report, held handles or tickets, and
  * on a word of its own, which this process's other threads ring.
  *
- * Several words at once take futex_waitv().  Where there is none (kernels
- * before 5.16, valgrind), or there are more words than it takes: one attachment
+ * Sleeping on several words at once takes futex_waitv(). Without it (kernels
+ * before 5.16, valgrind), or with more words than it takes: a single attachment
  * is slept on by its doorbell, and this process's threads ring that; with more
- * of them the thread looks every 10 ms.
+ * of them the thread polls every 10 ms.
  *
- * All of it is under lhi_live_lock(), which is given back for the sleep alone.
- * So whoever rings our own word has done so after the sleeper read it.
+ * All of it is under lhi_live_lock(), which is released for the sleep alone.
+ * So a thread that rings our own word does so after the sleeper read it.
  */
 #include "base/clock.h"
 #include "live/live_set.h"
@@ -25,7 +25,7 @@ LIST_HEAD(listeners, lh);
 static struct listeners listeners = LIST_HEAD_INITIALIZER(listeners);
 static shm_u32 own;
 static bool asleep;
-static struct lh *slept_on;	/* alone, without our own word */
+static struct lh *slept_on;	/* slept on alone, without our own word */
 
 void
 lhi_wakeup_wake(void)
@@ -79,7 +79,9 @@ lhi_wakeup_next_rung(struct lh **which)
 	return 0;
 }
 
-/* Without futex_waitv(): the one word, or ours and not for long. */
+/*
+ * Without futex_waitv(): sleeps on the one word, or on ours but not for long.
+ */
 static struct lhi_futex
 choose_one_word(int64_t *until_ns)
 {

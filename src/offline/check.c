@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The whole-table checker: is everything in shared memory as the essays say?
+ * The whole-table checker: is everything in shared memory as the protocol says?
  *
- * It takes no lock and changes nothing but what any visitor would finish.  What
- * it finds while others work may be a thing in motion, so each part is judged
- * up to 50 times a little apart, and only what is wrong every time is a
- * finding.  What a crash may leave (half-made keys, unreferenced claims, marked
- * links) is not a finding; what it may not leave is:
+ * It takes no lock and changes nothing but what any process would complete.
+ * While others work, a finding may be a change under way.  So each part is
+ * judged up to 50 times a little apart, and only what is wrong every time is a
+ * finding.  States that a crash may leave (half-made keys, unreferenced claims,
+ * marked links) are not findings.  These are:
  *
  *	header	as this build would have made it
  *	session	a known state; NAMED: an end of its own incarnation
  *	chunk	owned by nobody, or by a session that exists(ed)
  *	claim	a known state; FREE: named by no word
  *	slot	a known word; X: a claim in range, in a state that can hold, of
- *		a chunk that somebody owns, announced for this slot and life;
+ *		a chunk that has an owner, announced for this slot and life;
  *		S: a chain that ends, of such claims; a key's, its bucket's part
  *		of the list leads to it, but while it is being made
  *	queue	sorted, ends, every claim in range and announced for this slot
@@ -220,7 +220,7 @@ check_order(struct lhi_view *v, uint32_t ci, void *arg)
 	return o->sound;
 }
 
-/* A key of that length: does it own the record that it goes on in? */
+/* True if a key of that length owns the record in which it continues. */
 static bool
 rest_ok(struct check *k, struct shm_slot *s, uint32_t i, size_t len)
 {
@@ -232,8 +232,8 @@ rest_ok(struct check *k, struct shm_slot *s, uint32_t i, size_t len)
 	    wrong(k, "slot %u does not own the rest of its key", i);
 }
 
-/* A key that nobody finds, though nobody is just making it, or was killed in
- * that. */
+/* True if a key cannot be found, and no process is making it or was killed
+ * while making it. */
 static bool
 is_lost(const struct check *k, struct shm_slot *s)
 {
@@ -298,14 +298,14 @@ slot_ok(struct check *k, uint32_t i)
 	int walk;
 
 	if (!word_ok(k, s, w))
-		return sh64_load(&s->word) != w;	/* it moved */
+		return sh64_load(&s->word) != w;	/* it changed */
 	walk = lhi_queue_walk(k->v, s, check_order, &o);
 	if (walk == -EUCLEAN)
 		return wrong(k, "the queue of slot %u cannot be walked", i);
 	if (link_marked(sh64_load(&s->waitq)) && !lhi_view_retired(k->v))
 		return wrong(k, "the queue of slot %u says that the table was "
 		    "removed", i);
-	/* where no key is, somebody of an earlier one may be left in it */
+	/* a claim of an earlier key may be left in a slot without one */
 	if (word_mode(w) == WORD_NONE)
 		return true;
 	len = lhi_slot_key(k->v, s, key);
@@ -349,7 +349,7 @@ key_ok(struct lhi_view *v, uint32_t idx, void *arg)
 	struct lhi_ref ref;
 	char key[SHM_KEY_MAX + 1];
 
-	/* half evicted, perhaps by somebody who died: as any visitor does */
+	/* half evicted, perhaps by a dead process: as any process would */
 	if (lhi_evict_finish(v, s) < 0)
 		return p->sound = wrong(p->k, "slot %u cannot be evicted", idx);
 	n.len = lhi_slot_key(v, s, key);

@@ -5,10 +5,8 @@
 
 #include "shm/view.h"
 
-/*
- * Number of findings.  A part is judged up to `times` times, a little apart,
- * where others may be at work in it (LHI_CHECK_LIVE); once, where nobody is.
- */
+/* Returns the number of findings.  Judges a part up to `times` times, a little
+ * apart, if others may be changing it (LHI_CHECK_LIVE); once, if nobody is. */
 #define LHI_CHECK_LIVE 50
 int lhi_check_view(struct lhi_view *v, int times,
     void (*fn)(const char *finding, void *arg), void *arg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the checker share: see check.c. */
+/* Shared by the files of the checker: see check.c. */
 #ifndef LHI_CHECK_PART_H
 #define LHI_CHECK_PART_H
 
@@ -14,7 +14,7 @@ struct check {
 	char text[384];		/* of the part that is being judged */
 };
 
-/* Says that the part is not as it should be.  Returns false. */
+/* Reports a finding about the part. Returns false. */
 bool lhi_check_wrong(struct check *k, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 #define wrong(...) lhi_check_wrong(__VA_ARGS__)

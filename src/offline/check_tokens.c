@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The checker's part on tokens: answers "can the table's ceilings and floors be
- * what they say?", from the header, and from the ranges on disk where the table
- * has a fence file.  A fence directory that is lost, or cannot be written to,
- * is no damage to the table: lhi_check_fence() reports it.
+ * The checker's part on tokens: whether the table's ceilings and floors are
+ * possible, by the header, and by the ranges on disk if the table has a fence
+ * file.  A fence directory that is lost, or cannot be written to, is no damage
+ * to the table: lhi_check_fence() reports it.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ lhi_check_fence(const struct lhi_view *v, const char *state)
 	return lhi_fail(-EIO, "%s is %s: %s", v->path, state, why);
 }
 
-/* Of the header, as far as the disk can tell. */
+/* Checks the header's tokens, as far as the disk shows. */
 bool
 lhi_check_tokens(struct check *k, uint32_t i)
 {

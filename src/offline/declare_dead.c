@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declaring sessions dead, by an operator's word: answers "which sessions still
- * count as alive, though no living process can be seen?"
+ * Declares sessions dead by an operator's decision: sessions that still count
+ * as alive, although no living process can be seen.
  *
  * A session is proved dead by its byte and its second sign
- * (shm/session_liveness.c).  Where these say nothing, it counts as alive for
- * ever: a member has removed the file of its own second sign, or has locked
- * bytes that are not its session's, or the kernel's locks failed their test
- * (SESS_NOPROOF).  Nothing does this by itself.  The owner of the table, or
- * root, asks for it (lh_table_repair() with LH_FORCE), because only they can
- * find out what the kernel does not say.
+ * (shm/session_liveness.c). If these prove nothing, it counts as alive for
+ * ever.  This happens if a member has removed the file of its own second sign,
+ * or has locked bytes that are not its session's, or if the kernel's locks
+ * failed their test (SESS_NOPROOF). No process declares it dead by itself.  The
+ * owner of the table, or root, requests it (lh_table_repair() with LH_FORCE),
+ * because only they can find out what the kernel does not say.
  *
- * It is done only where no sign of life is left but one that says nothing:
+ * It is done only if every remaining sign of life proves nothing:
  *
  *	the process is seen			alive
- *	its second sign is held			alive: what it started lives
+ *	its second sign is held			alive: its descendants live
  *	its pid is of our namespace, and gone	dead, whatever its byte says
  *	its pid is of another namespace:
  *		its byte is locked, or NOPROOF	not known: it stays
  *		its byte is free		dead, whatever its sign says
  *
- * The step is the swap of a proof of death, exactly ALIVE(inc) to DEAD(inc).
- * So it may be made beside others that use the table, and a crash or stop
- * before or after it leaves what a proof leaves.
+ * The step is the swap of a proof of death, exactly ALIVE(inc) to DEAD(inc). So
+ * it may be made while others use the table, and a crash or stop before or
+ * after it leaves the same states as a proof does.
  *
- * Locks.  For a repair every record's bytes are locked one by one.  Whichever
- * are another process's already cannot be taken by a new session either.
+ * Locks.  For a repair every record's bytes are locked one by one.  Bytes that
+ * another process already has cannot be taken by a new session either.
  */
 #include <errno.h>
 #include <signal.h>
@@ -44,13 +44,13 @@
 #include "shm/session_liveness.h"
 #include "shm/session_sign.h"
 
-#define BEGIN_TRIES 100		/* one that is just beginning comes to an end */
+#define BEGIN_TRIES 100		/* a session that is just beginning finishes */
 #define NAMES_MAX 400
 #define LINE_MAX 200
 
 enum found { FOUND_DEAD, FOUND_ALIVE, FOUND_UNKNOWN };
 
-/* True if the process that made the record is there; or in doubt. */
+/* True if the process that made the record exists; or in doubt. */
 static bool
 is_there(pid_t pid, uint64_t start_ticks)
 {
@@ -64,7 +64,7 @@ is_there(pid_t pid, uint64_t start_ticks)
 	    ps.start_ticks == start_ticks);
 }
 
-/* Of record i, which is ALIVE or CLOSING in state s. */
+/* Judges record i, which is ALIVE or CLOSING in state s. */
 static enum found
 judge_session(struct lhi_exclusive_use *a, uint32_t i, uint64_t s)
 {
@@ -98,7 +98,7 @@ name_process(char to[LINE_MAX], const struct shm_session *se)
 	(void)snprintf(to, LINE_MAX, "%s[%u]", name, sh32_load_rlx(&se->pid));
 }
 
-/* Locks the bytes of record i.  False: another process has. */
+/* Locks the bytes of record i. Returns false if another process has them. */
 static bool
 lock_record(struct lhi_exclusive_use *a, uint32_t i)
 {

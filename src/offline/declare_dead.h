@@ -6,13 +6,13 @@
 #include "offline/exclusive_use.h"
 
 /*
- * Declares dead, by force, the sessions of a table that nobody can prove dead
- * and whose process is not seen to live; and locks the bytes of every record
- * that nobody else has locked.  Reports each to fn.  `dry`: only says so.  The
- * caller has locked the table's name for a removal.
+ * Declares dead, by force, the sessions of a table that cannot be proved dead
+ * and whose process is not seen to live.  Locks the bytes of every record that
+ * are not locked.  Reports each to fn.  `dry`: only reports.  The caller has
+ * locked the table's name for a removal.
  *
- * 0: no session lives that could be seen; -EBUSY: some do, or may, and the
- * error names them and `remedy`.
+ * Returns 0: no session lives that could be seen; -EBUSY: some do, or may, and
+ * the error names them and `remedy`.
  */
 int lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
     void (*fn)(const char *what, void *arg), void *arg, const char *remedy);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Being alone: answers "is anybody in this table, and who?", for whoever
- * removes or repairs it, and keeps it so.
+ * Exclusive use of a table, for removal and repair: finds out whether any
+ * process uses it, which, and keeps others out.
  *
  * In use.  Every session holds two bytes of the live file from before it is
- * ALIVE to its end (shm/session_bytes.c).  All of them are locked here in one
- * call, which fails if any is held: so nobody was attached, and nobody can
- * attach, until they are unlocked.  One that tries meanwhile finds no record,
- * and looks again; one that gets a record afterwards looks whether the table
- * was retired.
+ * ALIVE to its end (shm/session_bytes.c). All of them are locked here in one
+ * call, which fails if any is held.  So no process was attached, and none can
+ * attach, until they are unlocked.  A process that tries meanwhile finds no
+ * record, and tries again; one that gets a record afterwards checks whether the
+ * table was retired.
  *
- * A session that cannot be proved dead (SESS_NOPROOF) is in the way as well.
+ * A session that cannot be proved dead (SESS_NOPROOF) prevents it as well.
  */
 #include <errno.h>
 #include <signal.h>
@@ -74,8 +74,8 @@ lhi_exclusive_use_unmap(struct lhi_exclusive_use *a)
 		lhi_removal_unlock(a->v.path, a->removal);
 }
 
-/* True if no process of that number is left: then what it started keeps its
- * sign of life. */
+/* True if no process of that number is left: then its descendants keep its sign
+ * of life. */
 static bool
 has_process_ended(const struct lhi_view *v, uint32_t idx)
 {
@@ -88,7 +88,7 @@ has_process_ended(const struct lhi_view *v, uint32_t idx)
 	return ended;
 }
 
-/* True if nobody can tell whether that session's second sign is held. */
+/* True if it cannot be found out whether that session's second sign is held. */
 static bool
 is_sign_lost(const struct lhi_view *v, uint32_t idx)
 {
@@ -162,7 +162,7 @@ lhi_exclusive_use_force(struct lhi_exclusive_use *a)
 		return lhi_removal_fail_busy(a->v.path);
 	if (a->removal < 0)
 		return a->removal;
-	/* a member may have locked it, who is not asked here */
+	/* a member may have locked it, and is not consulted here */
 	(void)lhi_session_lock_removal(a->live_fd);
 	return 0;
 }
@@ -177,7 +177,7 @@ lhi_exclusive_use_lock(struct lhi_exclusive_use *a, bool in_use, const char
 	if (a->removal < 0)
 		return a->removal != -EAGAIN ? a->removal :
 		    lhi_removal_fail_busy(a->v.path);
-	/* that only tells others why they cannot get a session */
+	/* it only tells others why they get no session */
 	error = in_use ? 0 : lhi_session_lock_removal(a->live_fd);
 	if (error == -EAGAIN) {
 		char who[200];
@@ -195,7 +195,7 @@ lhi_exclusive_use_lock(struct lhi_exclusive_use *a, bool in_use, const char
 	    a->v.path, strerror(-error));
 }
 
-/* Nobody is attached: so that maker has ended, if it can be one
+/* No process is attached: so that maker has ended, if it can be one
  * (session_named.c). */
 static bool
 has_maker_ended(const struct lhi_view *v, uint64_t maker)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table's memory to look at: answers "how can the code that walks through
- * tables walk through this one, without a trace?"
+ * A table's memory for inspection: lets the code that walks through tables walk
+ * through this one without changing it.
  *
- * That code takes a view, and some of it finishes what it finds half-done.  So
- * what it is given is private memory:
+ * That code takes a view, and some of it completes half-done changes.  So it is
+ * given private memory:
  *
- *	a table in use	a private mapping of its object: what others store is
- *			seen, what we would store is not
+ *	a table in use	a private mapping of its object: the stores of others
+ *			are visible, ours are not
  *	an image	a copy of the file's data, read into memory of our own.
- *			Holes in the file stay holes; somebody may shorten the
- *			file meanwhile, and nothing but the copy suffers
+ *			Holes in the file stay holes; another process may
+ *			shorten the file meanwhile, which affects only the copy
  *
- * The view has no descriptor and no inode to ask, so that nobody is taken for
- * dead, and its path is for messages.
+ * The view has no descriptor and no inode, so that no session is declared dead,
+ * and its path is for messages.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@
 #include "shm/backing.h"
 #include "shm/table_object.h"
 
-/* The data between from and to.  0, -errno. */
+/* Reads the data between from and to. Returns 0, -errno. */
 static int
 read_span(int fd, char *base, off_t from, off_t to)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table's memory to look at, which no look can change: see image.c. */
+/* A table's memory for inspection, which cannot be changed: see image.c. */
 #ifndef LHI_IMAGE_H
 #define LHI_IMAGE_H
 
@@ -8,7 +8,7 @@
 struct lhi_image {
 	struct lhi_view v;
 	char *base;
-	bool live;		/* others may be at work in it */
+	bool live;		/* others may be changing it */
 };
 
 /*

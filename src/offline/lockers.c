@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answers "which process keeps these bytes locked?", for an operator.
+ * Finds the processes that keep bytes of a live file locked, for an operator.
  *
- * A lock of an open file description has no pid (F_OFD_GETLK says -1).  But
+ * A lock of an open file description has no pid (F_OFD_GETLK says -1). But
  * /proc/PID/fdinfo shows the locks of each descriptor of a process, to its user
- * and to root.  A session's own lock is not seen there, because its description
- * is kept by a mapping, not by a descriptor (prim/bytelock.h): so what is seen
- * are the locks of others, and those of removals and repairs.
+ * and to root.  A session's own lock is not visible there, because its
+ * description is kept by a mapping, not by a descriptor (prim/bytelock.h). So
+ * the visible locks are those of others, and of removals and repairs.
  *
- * Only a hint: nothing is decided by it.
+ * Only a hint: no decision depends on it.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -21,9 +21,9 @@
 #include "offline/lockers.h"
 #include "prim/descriptor.h"
 
-#define PIDS_MAX 100000		/* looked at */
+#define PIDS_MAX 100000		/* processes examined */
 #define FDS_MAX 4096		/* of each */
-#define NAMED 4			/* so many are named */
+#define NAMED 4			/* named in the message */
 #define PATH_LEN 64
 
 /* True if that descriptor is of the file, and its fdinfo has a lock. */

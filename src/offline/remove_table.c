@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lh_table_remove(): see table.h.  How the name is given up is
- * shm/table_remove.c's; here it is decided whether it may be, and told to
- * whoever is in the table.
+ * lh_table_remove(): see table.h.  shm/table_remove.c gives up the name; this
+ * file decides whether it may, and notifies the users.
  *
- * Forced.  Those attached are not asked.  They are granted nothing any more
- * before the name is free (shm/table_revoke.c).  Then waiters are woken, and
- * keys that nobody holds are evicted.
+ * Forced.  The users are not asked.  They are granted nothing any more before
+ * the name is free (shm/table_revoke.c). Then waiters are woken, and unheld
+ * keys are evicted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +25,7 @@
 #include "shm/wait_queue.h"
 #include "shm/table_remove.h"
 
-/* After a forced removal: let everybody find out. */
+/* After a forced removal: wakes all waiters. */
 static void
 wake_users(struct lhi_view *v)
 {
@@ -61,7 +60,7 @@ remove_table(struct lhi_exclusive_use *r, bool force)
 	return error;
 }
 
-/* What has the name is no table of ours, and the error says so. */
+/* The name belongs to something else than a table; the error says so. */
 static int
 remove_foreign(struct lhi_exclusive_use *r, int error, bool force)
 {
@@ -92,7 +91,7 @@ map_and_remove(struct lhi_exclusive_use *r, const struct lhi_geometry *g,
 
 	if (error == -ESTALE)
 		error = -ENOENT;
-	/* with force, whoever has it open does not matter */
+	/* with force, its users do not matter */
 	if (error == 0 || (error == -EUCLEAN && force && r->base != NULL))
 		error = remove_table(r, force);
 	lhi_exclusive_use_unmap(r);

@@ -1,55 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mending: answers "what of a damaged table can be kept, and how does it go on
- * without a token being given twice?"
+ * Repair: decides what can be kept of a damaged table, and rebuilds the rest,
+ * so that no token is given twice.
  *
- * Nobody is attached, and nobody can attach: whoever mends has locked all
- * sessions' bytes, and seen that no named session lives
- * (offline/repair_table.c), unless an earlier repair has got as far as RP1.  So
- * nobody holds a key, and nobody waits; all that a table is worth then are its
- * keys' names, which of them are to be kept, the note on how their last lease
- * ended, and above all how far their tokens had got.  The rest (claims, queues,
- * chains, the list of keys, hints) is not mended but made anew, which needs no
- * walk over anything that is damaged.
+ * No process is attached, and none can attach: the repairing process has locked
+ * all sessions' bytes, and seen that no named session lives
+ * (offline/repair_table.c), unless an earlier repair has got as far as RP1. So
+ * no key is held or waited for.  All that matters then are the keys' names,
+ * which of them are permanent, the note on how their last lease ended, and
+ * above all how far their tokens had got.  The rest (claims, queues, chains,
+ * the list of keys, hints) is not repaired but rebuilt, which needs no walk
+ * over anything that is damaged.
  *
  *	RP0	memory for all that is in use, as far as the file has data, if
- *		the header makes no sense: where there is none, nothing has
- *		changed, and who could use the table can do so still
+ *		the header makes no sense.  Without memory nothing has changed,
+ *		and users that could use the table still can
  *	RP1	the note `repair`, then flag MENDING, which counts with it
- *		only: nobody uses the table before RP7
+ *		only: the table is not used before RP7
  *	RP2	extents: as far as there is memory; requests
  *	RP3	the ceiling, then every floor, then (RP5) every key, go above
  *		every token that may have been given
  *	RP4	sessions: UNUSED, their incarnations above all that are named;
- *		claims: what they hold is freed, then they are; chunks: nobody's
+ *		claims: their holds are freed, then they are; chunks: no owner
  *	RP5	slots, long keys, the list of keys (repair_keys.c); values
  *		(repair_values.c)
  *	RP6	hints
  *	RP7	flags DAMAGED and MENDING cleared, then the notes
  *		(lhi_repair_done())
  *
- * Tokens.  Every token is below the ceiling, and it is a field of its own.  So
- * all keys go on from the ceiling, whatever they said of themselves, and
- * evicted ones as well, by the floors.  A ceiling may be
- * damaged, too: what stands in keys and floors counts as well, as far as it is
- * plausible; nothing is plausible that lies 2^40 above the base or ceiling,
- * since that many grants of one key take more than a day.
+ * Tokens.  Every token is below the ceiling, which is a field of its own.  So
+ * all keys continue from the ceiling, whatever they said of themselves, and
+ * evicted ones as well, by the floors.  A ceiling may be damaged, too: so the
+ * values in keys and floors count as well, as far as they are plausible.  A
+ * value more than 2^40 above the base or ceiling is not plausible, because that
+ * many grants of one key take more than a day.
  *
  * Notes.  The word of a key that a dead session held says DIED (or EXPIRED, or
  * BROKEN, if that had been written down), as after any death.  A word that
- * names a claim which does not know of it says DIED, too: the next holder looks
- * rather once too often.
+ * names a claim which does not know of it says DIED, too: the next holder had
+ * better check once too often.
  *
- * A crash anywhere before RP7 leaves the flag: nobody opens the table but who
- * mends it again.  Every step looks at what is
- * there, and makes it what it is to be; done again it does nothing, or, RP3,
- * goes up by another step.  A stop is in the way of everybody who wants the
- * table, which the operator took into account: he started it.
+ * A crash anywhere before RP7 leaves the flag: the table can only be repaired
+ * again.  Every step reads the present state and makes it what it is to be.
+ * Done again it does nothing, or, in RP3, goes up by another step.  A stop
+ * blocks every process that wants the table; the operator who started the
+ * repair accepts that.
  *
  * A reaper has no session.  It holds a byte (shm/session_bytes.h) until it is
- * asked to leave, between two passes; that is waited for, and barred then:
- * exact swaps are no help against who was stopped in the midst of one, since
- * tags begin anew.
+ * asked to leave, between two passes.  The repair waits for that, and then
+ * keeps reapers out.  Exact swaps are no help against a process that was
+ * stopped before one, because tags start afresh.
  *
  * Not guaranteed: names and notes that were overwritten; a token above all
  * others, if ceiling, floors and keys have all been lowered.
@@ -77,7 +77,7 @@ has_requests(const struct lhi_repair *m)
 	    m->v->geo.n_requests;
 }
 
-/* RP0: memory for as much as is in use; *e is that. */
+/* RP0: gives memory to as much as is in use; *e is that. */
 static int
 back_extent(struct lhi_repair *m, struct lhi_backing *e)
 {
@@ -150,9 +150,11 @@ is_plausible_token(const struct lhi_view *v, uint64_t token)
 	return token >= base && token < (ceiling != 0 ? ceiling : base) + LEAP;
 }
 
-/* RP3: nobody has a right, nor is there a session with the cluster to adopt: so
- * whatever tokens of cluster keys begin with, the next base is above those that
- * were given. */
+/*
+ * RP3: no host has a right, and there is no session with the cluster to adopt.
+ * So whatever tokens of cluster keys begin with, the next base is above those
+ * that were given.
+ */
 static void
 repair_cluster(struct lhi_view *v)
 {
@@ -197,10 +199,12 @@ repair_tokens(struct lhi_repair *m)
 	lhi_point("mend.ceiling");
 	for (unsigned i = 0; i < SHM_SHARDS; i++)
 		sh64_store(&h->floor[i], above);
-	/* Durable tokens are in ranges that are the table's own.  The first is
+	/*
+	 * Durable tokens are in ranges that are the table's own.  The first is
 	 * known from the header's facts, and every key is above it now: so the
-	 * next grant of one claims another.  Which keys have to have them may
-	 * be forgotten. */
+	 * next grant of one claims another.  The mark of keys that need them
+	 * may be lost.
+	 */
 	durable = h->fence_dir[0] != '\0';
 	sh64_store(&h->durable_ceiling, durable ?
 	    (base | (lhi_range_width() - 1)) + 1 : 0);
@@ -213,7 +217,7 @@ repair_session(struct lhi_view *v, uint32_t i)
 {
 	struct shm_session *se = &v->sessions[i];
 	uint64_t s = sh64_load(&se->state);
-	/* nobody lives who could take a later one for an earlier */
+	/* no living process could confuse a later one with an earlier */
 	uint64_t inc = sess_inc(s) > INC_MOST ? 1 : sess_inc(s);
 
 	lhi_counters_begin(v, i);
@@ -229,7 +233,7 @@ repair_sessions(struct lhi_view *v)
 	for (uint32_t i = 1; i < lhi_slots_ready(v); i++)
 		if (!lhi_named_delay_sound(&v->slots[i]))
 			sh32_store(&v->slots[i].delay, 0);
-	/* (while they say what they leave behind) */
+	/* (while they still have their old states) */
 	for (uint32_t ci = SHM_CHUNK; ci < lhi_chunks_ready(v) * SHM_CHUNK;
 	    ci++)
 		if (!lhi_mutant_on(repair_undelayed))
@@ -251,8 +255,8 @@ repair_sessions(struct lhi_view *v)
 		repair_session(v, i);
 }
 
-/* The word of what claim ci held, or is said to hold: free, and how it ended.
- * (Words that name others are repair_keys.c's.) */
+/* Frees the word of the key that claim ci held, or is said to hold, with the
+ * cause.  (repair_keys.c treats words that name others.) */
 static void
 free_word_of(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 {

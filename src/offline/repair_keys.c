@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mending the keys: answers "which slots are keys, and whose are the long ones'
- * records?", and strings the keys together anew.  See repair.c for the whole.
+ * Repair of the keys: decides which slots are keys, and which records belong to
+ * the long ones, and links the keys anew.  See repair.c for the whole.
  *
  * The claims are free, so every word is to be FREE or UNUSED.
  *
- *	RK1	each slot by itself: a key whose bytes hash to what the slot
- *		says is one, everything else in it is made to fit; what was in
- *		the making or on its way out, or is not what it says, becomes
+ *	RK1	each slot by itself: a key whose bytes hash to the value in the
+ *		slot is one, and everything else in it is made to fit.  A slot
+ *		that was being made or evicted, or is inconsistent, becomes
  *		UNUSED (the floors are above its tokens by now)
- *	RK2	records of long keys that nobody has are given back
- *	RK3	all buckets are forgotten, and every key is inserted, by the
- *		code that does it when a key is made: it finds keys that are
- *		there twice
+ *	RK2	records of long keys without a key are given back
+ *	RK3	all buckets are cleared, and every key is inserted, by the code
+ *		that makes keys: it finds duplicates
  *
- * A key twice.  The first one stays, kept if either was to be kept.  Which of
- * them had the higher token does not matter: it goes on above all tokens.
+ * Duplicates.  The first one stays, permanent if either was.  It does not
+ * matter which of them had the higher token, because it continues above all
+ * tokens.
  *
- * A crash in RK3 leaves part of a list; it is made anew from the beginning.
+ * A crash in RK3 leaves part of a list, which is rebuilt from the beginning.
  */
 #include <errno.h>
 #include "base/error.h"
@@ -30,8 +30,8 @@
 #include "offline/repair.h"
 #include "shm/cluster_right.h"
 
-/* The slot's word, with that low part; its tokens go on from above all, or, a
- * cluster key's, above the base that it will have. */
+/* Writes the slot's word, with that low part.  Its tokens continue above all,
+ * or, for a cluster key, above the base that it will have. */
 static void
 set_word(struct lhi_repair *m, struct shm_slot *s, unsigned mode, uint32_t idx)
 {
@@ -44,7 +44,8 @@ set_word(struct lhi_repair *m, struct shm_slot *s, unsigned mode, uint32_t idx)
 	    word_make(mode, idx, token));
 }
 
-/* Makes it a cluster key, without a right, if its name says so.  0, -errno. */
+/* Makes it a cluster key, without a right, if its name says so.  Returns 0,
+ * -errno. */
 static int
 repair_right(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 {
@@ -73,7 +74,7 @@ repair_right(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 	return 0;
 }
 
-/* The rest of a long key: this slot's, or another's by now? */
+/* True if the rest of a long key is this slot's. */
 static bool
 has_record(struct lhi_repair *m, struct shm_slot *s, uint64_t me)
 {
@@ -98,7 +99,7 @@ has_record(struct lhi_repair *m, struct shm_slot *s, uint64_t me)
 	return true;
 }
 
-/* True if what the slot says about itself is a key. */
+/* True if the slot's fields describe a key. */
 static bool
 is_key(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 {
@@ -112,7 +113,7 @@ is_key(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 	    has_record(m, s, lhi_slot_ref(i, gen));
 }
 
-/* RK1, of a slot that is a key.  The word's low part, as it is to be. */
+/* RK1, for a slot that is a key. Returns the word's new low part. */
 static uint32_t
 word_cause_of(struct lhi_repair *m, uint64_t w)
 {
@@ -120,11 +121,11 @@ word_cause_of(struct lhi_repair *m, uint64_t w)
 	    (word_idx(w) & ~FREE_CLUSTER) <= CAUSE_BROKEN)
 		return word_cause(w);
 	if (word_mode(w) == WORD_S && lhi_claim(m->v, word_idx(w)) != NULL)
-		return CAUSE_RELEASED;	/* those who were left held nothing */
+		return CAUSE_RELEASED;	/* idle claims held nothing */
 	return CAUSE_DIED;	/* of a claim that did not hold it */
 }
 
-/* Also of a slot that is no key: the next one to be there finds its queue. */
+/* Also for a slot without a key, because its next key inherits the queue. */
 static void
 empty_queue(struct shm_slot *s)
 {

@@ -2,23 +2,23 @@
 /*
  * lh_table_repair(): see repair.h.
  *
- * Alone in the table (exclusive_use.c), it asks the checker what is wrong.
+ * With exclusive use of the table (exclusive_use.c), it runs the checker.
  *
- *	nothing		the dead are buried as anybody attached would do it
- *			(so we are not alone any more by then), and what they
- *			left half evicted is finished
- *	something	everything is mended (offline/repair.c), and the checker
- *			asked again; only then may the table be used again.
- *			That ends all leases, so it is not begun while a named
- *			session lives, which has them with nobody attached
+ *	no finding	dead sessions are reclaimed as any attached process
+ *			would do it (so the use is not exclusive any more by
+ *			then), and half-done evictions are completed
+ *	findings	everything is repaired (offline/repair.c), and the
+ *			checker runs again; only then may the table be used.
+ *			This ends all leases, so it is not begun while a named
+ *			session lives, which has leases without a process
  *
  * A repaired table grants nothing before another range of tokens was claimed.
  * So while that cannot be done, a durable table is not repaired.
  *
- * A dry run does the same to a private mapping: what it stores nobody sees.
+ * A dry run does the same to a private mapping, whose stores are not visible.
  *
- * Whether the header's facts fit its sum is seen when the table is opened.  Who
- * does not know how many keys there are cannot mend them.
+ * The header's facts are compared with their sum when the table is opened:
+ * without the number of keys they cannot be repaired.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ struct repair {
 	void (*fn)(const char *what, void *arg);
 	void *arg;
 	int findings;
-	char last[256];		/* finding */
+	char last[256];		/* the last finding */
 	char early[4096];	/* lines to print after the findings */
 };
 
@@ -82,7 +82,7 @@ keep_last_finding(const char *finding, void *arg)
 	(void)snprintf(r->last, sizeof(r->last), "%s", finding);
 }
 
-/* (One that is whole may have been left by a process that was killed before it
+/* (A complete note may have been left by a process that was killed before it
  * set the flag.) */
 static bool
 is_note(const shm_u64 *note, uint64_t what)
@@ -90,7 +90,9 @@ is_note(const shm_u64 *note, uint64_t what)
 	return sh64_load(note) == 0 || sh64_load(note) == what;
 }
 
-/* What was written once: where one bit is wrong, the sum says which. */
+/*
+ * The facts that were written once: if one bit is wrong, the sum shows which.
+ */
 static void
 correct_header(struct repair *r)
 {
@@ -106,8 +108,8 @@ correct_header(struct repair *r)
 	lhi_point("repair.corrected");
 }
 
-/* What is wrong with it?  Each thing is told.  False: there may be no memory
- * where there should be. */
+/* Reports each finding.  Returns false if memory may be missing that should be
+ * there. */
 static bool
 examine_table(struct repair *r)
 {
@@ -174,7 +176,7 @@ repair_view(struct repair *r)
 	return 0;
 }
 
-/* A sound table, of which others may make use meanwhile. */
+/* Reclaims a sound table, which others may use meanwhile. */
 static void
 reclaim_the_dead(struct repair *r)
 {
@@ -192,7 +194,7 @@ reclaim_the_dead(struct repair *r)
 	atomic_store(&v->probe_fd, -1);
 }
 
-/* (What was done comes after what was found.) */
+/* (The actions are printed after the findings.) */
 static void
 keep_line(const char *what, void *arg)
 {
@@ -202,7 +204,7 @@ keep_line(const char *what, void *arg)
 	(void)snprintf(r->early + n, sizeof(r->early) - n, "%s\n", what);
 }
 
-/* Ask the reapers to leave, wait until they have, and bar them. */
+/* Asks the reapers to leave, waits until they have, and keeps them out. */
 static int
 bar_reapers(struct repair *r)
 {
@@ -210,8 +212,8 @@ bar_reapers(struct repair *r)
 	int error = lhi_session_bar_visits(r->a.live_fd);
 
 	for (int i = 0; error == -EAGAIN && i < VISIT_TRIES; i++) {
-		/* again and again: one that is just beginning takes it for the
-		 * wish of somebody who is gone, and takes it back */
+		/* repeatedly: a reaper that is just beginning takes it for the
+		 * request of a process that is gone, and clears it */
 		(void)sh32_fetch_or(&r->a.v.hdr->flags, SHM_WANTED);
 		error = lhi_session_bar_visits(r->a.live_fd);
 		if (error == -EAGAIN)
@@ -245,7 +247,7 @@ print_early(struct repair *r)
 			print_line(r, "%s", line);
 }
 
-/* Alone in the table; with force, as far as can be seen. */
+/* With exclusive use; with force, as far as can be seen. */
 static int
 be_alone(struct repair *r)
 {

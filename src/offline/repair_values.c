@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mending the values: answers "which keys' values can be kept?".  See repair.c
- * for the whole; the keys have been mended, and nobody is attached.
+ * Repair of the values: decides which keys' values can be kept.  See repair.c
+ * for the whole; the keys are repaired, and no process is attached.
  *
- *	RU1	each slot that is a key keeps its value if the record makes
- *		sense, by its sum, and says that it is this slot's; any other
- *		slot has none from now on
- *	RU2	each record is the slot's that leads to it, or free
+ *	RU1	each slot that is a key keeps its value if the record is valid,
+ *		by its sum, and names this slot; any other slot has none from
+ *		now on
+ *	RU2	each record belongs to the slot that leads to it, or is free
  *
- * A record that says it is one slot's can be kept by that one only, so no two
- * share one.  Counts and tags go on, as far as they can be read.
+ * A record names one slot and can be kept by that one only, so no two share
+ * one.  Counts and tags continue, as far as they can be read.
  */
 #include "shm/lock_word.h"
 #include "offline/repair.h"
