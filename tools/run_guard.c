@@ -16,16 +16,16 @@
  *	end	send SIGTERM and SIGKILL if they are due;
  *	pass on	the signals that arrived.
  *
- * Invariants.  I1  After a loss nothing is renewed (guarantee G9), and the loss
- * pipe is
+ * Invariants.
+ *  I1	After a loss nothing is renewed (guarantee G9), and the loss pipe is
  *	closed: its reading end in the command becomes readable.  This also
  *	happens if we are killed.
- * I2      The command ends by SIGKILL before its lease's deadline, or we learnt
+ *  I2	The command ends by SIGKILL before its lease's deadline, or we learnt
  *	of the loss only after it (stopped, suspended, broken).
- * I3      When the end of a lost command is reported, no descendant is left: we
+ *  I3	When the end of a lost command is reported, no descendant is left: we
  *	are their reaper and see them.  If the kernel cannot end one within
  *	GIVE_UP_NS, a message says so.
- * I4      Of several keys the loss of one is the loss of all.  The others are
+ *  I4	Of several keys the loss of one is the loss of all.  The others are
  *	released at once if the command goes on without its lease, and
  *	otherwise when the command has ended.
  *

@@ -50,11 +50,11 @@ struct lh_gate;
 /*
  * Opens a gate, creating it if it does not exist.
  *
- * path            the gate's file; or, with a resource, a directory of gates
- * resource     1..80 bytes, any but NUL: a gate of its own in that directory,
+ * path		the gate's file; or, with a resource, a directory of gates
+ * resource	1..80 bytes, any but NUL: a gate of its own in that directory,
  *		in a file named after it (bytes other than letters, digits,
  *		dot, hyphen and underscore as %XX); or NULL
- * flags   LH_GATE_DURABLE; LH_NO_CREATE: it must exist (a gate that is
+ * flags	LH_GATE_DURABLE; LH_NO_CREATE: it must exist (a gate that is
  *		created again by mistake lets every token pass)
  *
  * A new file has mode 0666 less the umask.  It appears whole or not at all.

@@ -33,12 +33,12 @@
  * (-EINVAL: error.h); extending, converting or releasing a copy of the lease by
  * hand.
  *
- * fork    The child has no thread and no live handle: every call with an
+ * fork	The child has no thread and no live handle: every call with an
  *	inherited one is -EPERM.  Handles of a table that the child has opened
  *	itself work.  A child that was forked by a callback should exec or exit
  *	in it; returning from it ends that thread.
- * exit    Ends the session, and so the leases.  lh_close()  Releases the
- * leases, except those in a named session, and
+ * exit	Ends the session, and so the leases.
+ * lh_close()  Releases the leases, except those in a named session, and
  *	reports it (LH_LOSS_SESSION); handles stay yours to close.
  * suspend, SIGSTOP  Nothing is renewed meanwhile.  After waking, the first step
  *	is to check whether the lease still exists.

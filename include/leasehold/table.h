@@ -143,10 +143,10 @@ struct lh_open_opts {
 /*
  * Attaches to table `name`, creating it if necessary.
  *
- * name    NULL: $LEASEHOLD_TABLE, or "default"; the machine's table if
+ * name	NULL: $LEASEHOLD_TABLE, or "default"; the machine's table if
  *		$LEASEHOLD_SYSTEM is 1.  (leasehold run sets both for its
  *		command.)
- * opts    NULL: the defaults above.
+ * opts	NULL: the defaults above.
  *
  * Returns 0, or
  *	-EINVAL: name, sizes, unknown flag; -ENAMETOOLONG;

@@ -39,9 +39,9 @@
  * Illegal: use of a ticket after lh_ticket_finish() has returned anything but
  * -EAGAIN (or -EINVAL, -EPERM), or after lh_ticket_cancel(): -EINVAL (error.h).
  *
- * fork    Calls of a child with an inherited ticket are -EPERM. lh_close()
- * Ends the waits and leases of tickets.  Each must still be finished
- *	or cancelled, also after it.
+ * fork	Calls of a child with an inherited ticket are -EPERM.
+ * lh_close()  Ends the waits and leases of tickets.  Each must still be
+ *	finished or cancelled, also after it.
  * SIGSTOP, suspend  A stopped process is passed over by waiters behind it, and
  *	keeps its place; a lease that was granted runs on (G5).
  */

@@ -16,10 +16,10 @@
  * or not at all.  Even if it wrote only some of the words, each of them would
  * be an old or a new one.
  *
- * I1      Marks only rise.  I2     A token passes only after its own mark has
- * reached it (announce), and
+ * I1	Marks only rise.
+ * I2	A token passes only after its own mark has reached it (announce), and
  *	after a look at both marks, taken after that.
- * I3      synced <= mark in memory, in every state of the file on the disk, and
+ * I3	synced <= mark in memory, in every state of the file on the disk, and
  *	after every crash.  synced = v is stored after a sync that wrote a mark
  *	of at least v, and every later picture of the sector has a mark that is
  *	not lower (I1; the kernel writes a page once at a time).  So a synced

@@ -14,22 +14,20 @@
  * right that is missing when it is a key's turn ends the round like a lost
  * lease.
  *
- * Invariants I1   Keys are acquired in the order of their bytes, compared as
- * unsigned
+ * Invariants
+ *  I1	Keys are acquired in the order of their bytes, compared as unsigned
  *	ones, cluster keys before the others.  A caller that waits in here holds
  *	only keys before the one that it waits for: no circle of such waits.
- * I2      Acquired leases are renewed at least every third of the ttl for as
- * long
+ *  I2	Acquired leases are renewed at least every third of the ttl for as long
  *	as this call lasts: between two keys, and during the wait for one, where
  *	the wait calls us (struct lhi_wait_callback).  The wait is not cut into
  *	pieces for that, because it would go to the back of the queue each time,
  *	and might never reach the front.
- * I3      Before 0 is returned, all have been renewed once more, and the clock
+ *  I3	Before 0 is returned, all have been renewed once more, and the clock
  *	was before the first deadline after the last renewal: they were all
  *	held at one moment.
- * I4      With any other result, the acquired leases have been released (but
- * I5). I5      With a request id each key has one of its own in each round,
- * derived
+ *  I4	With any other result, the acquired leases have been released (but I5).
+ *  I5	With a request id each key has one of its own in each round, derived
  *	from it.  A repeat goes the same way.  A round that was given up is
  *	followed by another; one in which a key failed has failed; one that was
  *	granted and ended has ended (-ESTALE).  If a living call with that id

@@ -7,13 +7,12 @@
  *	NAME \1 limit N		such a permanent key exists: N permits
  *	NAME \1			held while the semaphore is made or destroyed
  *
- * Invariants.  I1  No process has a permit above the limit with which it opened
- * the
+ * Invariants.
+ *  I1	No process has a permit above the limit with which it opened the
  *	semaphore, and there is one limit at a time: it is set and removed under
  *	the lease on NAME \1.  A process that loses that lease meanwhile undoes
  *	its change.
- * I2      A limit is removed only while its destroyer has all permits.  A
- * process
+ *  I2	A limit is removed only while its destroyer has all permits.  A process
  *	that is granted one checks the limit afterwards: so a permit of a
  *	removed limit is not reported.  A destroyer that is killed may leave its
  *	key without the mark (api/destroy_api.c), so that it may be evicted at

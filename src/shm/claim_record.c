@@ -12,11 +12,11 @@
  * lease.  Extend, release and recovery swap exact values, so a decision about
  * one use cannot affect the next (amendment C1).
  *
- * Invariants.  I1  A FREE claim is named by no lock word and linked in no queue
- * or chain.  I2       Only the winner of the word's swap takes a claim from
- * HELD to FREE; the
+ * Invariants.
+ *  I1	A FREE claim is named by no lock word and linked in no queue or chain.
+ *  I2	Only the winner of the word's swap takes a claim from HELD to FREE; the
  *	loser leaves the claim alone (amendment C2).
- * I3      A chunk is returned only when its 64 claims are FREE.
+ *  I3	A chunk is returned only when its 64 claims are FREE.
  *
  * A crash or stop of the owner anywhere leaves one of the claim's states.
  * Reclaiming completes each, and every step of it may be repeated:

@@ -14,17 +14,16 @@
  * show whether a dead worker had been granted the key, and the record need not
  * be written in the same instant.
  *
- * Invariants.  I1  Fields up to the key are written by the taker, in TAKEN;
- * only a dead
+ * Invariants.
+ *  I1	Fields up to the key are written by the taker, in TAKEN; only a dead
  *	taker's record is taken over.  So a process that sees ASKED or a later
  *	state before and after reading them has read one request.
- * I2      At most one record of a request is PENDING or later, until it is
+ *  I2	At most one record of a request is PENDING or later, until it is
  *	forgotten: of two that are ASKED, each reads all 16 places after its own
  *	record is visible, and throws the other out or gives way (Dekker).  A
  *	place that changes while it is read is read again, because it may just
  *	be going from ASKED to PENDING.  (tests/model/request.pml)
- * I3      A record is taken over, or reused in TAKEN, ASKED or PENDING, only
- * when
+ *  I3	A record is taken over, or reused in TAKEN, ASKED or PENDING, only when
  *	its worker is proved dead.  So no process writes fields of a record that
  *	it has lost.
  *

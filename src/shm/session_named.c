@@ -12,11 +12,12 @@
  *
  * The transitions of the state are SN6 to SN9 in doc/protocol.md ("Session").
  *
- * Invariants.  I1  Of one name at most one is NAMED and not ended.  I2
- * `until` changes by exact swaps, and no value returns: each renewal's is
+ * Invariants.
+ *  I1	Of one name at most one is NAMED and not ended.
+ *  I2	`until` changes by exact swaps, and no value returns: each renewal's is
  *	later than the one that it replaces, by one unit at least.
- * I3      Ended is final: nothing is renewed, and no lease acquired, after it.
- * I4 While it is reclaimed, no claim of it is being taken.  A process that
+ *  I3	Ended is final: nothing is renewed, and no lease acquired, after it.
+ *  I4	While it is reclaimed, no claim of it is being taken.  A process that
  *	takes one is the chunk's keeper (op/session_claim.c), and checks, after
  *	having become that, that the session has not ended; the reclaiming
  *	process ends the session, and then reads the keeper.

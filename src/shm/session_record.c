@@ -10,13 +10,13 @@
  * through one open file description, which the session pins.  The transitions
  * of the state are SN1 to SN9 in doc/protocol.md ("Session").
  *
- * Invariants.  I1  Every transition to RESERVED is made holding `recycle`, and
- * `live` is
+ * Invariants.
+ *  I1	Every transition to RESERVED is made holding `recycle`, and `live` is
  *	taken only then (amendment C8).  So no attempt to recycle a record can
  *	make a dead session look alive, because a prober reads `live` alone.
- * I2      `live` is held throughout ALIVE and CLOSING (amendment C9). I3  The
- * incarnation grows with each RESERVED; a state word never repeats.  I4
- * A chunk that names (i, inc) as its owner is returned before record i
+ *  I2	`live` is held throughout ALIVE and CLOSING (amendment C9).
+ *  I3	The incarnation grows with each RESERVED; a state word never repeats.
+ *  I4	A chunk that names (i, inc) as its owner is returned before record i
  *	becomes RESERVED with a larger incarnation.
  *
  * A crash or stop of

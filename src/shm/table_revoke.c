@@ -18,19 +18,18 @@
  * All other paths that grant load the lock word, then the flag, then swap
  * exactly that word.
  *
- * Invariants.  I1  No straight grant comes after RV2.  One that loads the
- * queue's link
+ * Invariants.
+ *  I1	No straight grant comes after RV2.  One that loads the queue's link
  *	after RV1 sees the mark.  One that loaded it before RV1 remembers the
  *	word from before that.  A word that was FREE or S then is not the same
  *	any more, and one that was X at RV2 is not the one that it remembers,
  *	because versions do not return.  It fails its swap.  (A reader is
  *	revived by a swap of its claim: idle at RV2, it is revoked; idle later,
  *	its release and its next revival see the mark.)
- * I2      No other grant comes after RV2.  One that loads the word after RV2
- * loads
+ *  I2	No other grant comes after RV2.  One that loads the word after RV2 loads
  *	the flag after that, and sees it.  One that loaded it before RV2 fails
  *	its swap, as above.
- * I3      A lease that is held stays held, and may be extended, converted and
+ *  I3	A lease that is held stays held, and may be extended, converted and
  *	handed over: an exclusive word is not changed, and a reader's grant is
  *	its claim.
  *
