@@ -511,16 +511,22 @@ check-replay:
 	$(call ready,replay)
 	@$(PATIENT) $(patsubst build/release/%,build/hooks/%,$(REPLAYS))
 
-# a fixed number of mutations of the corpus; news are looked for by `fuzz`
+# A number of mutations of the corpus: in check always the same ones, in check-all
+# others in each run.  Its finds go into the corpus, and so do those of `fuzz`.
 FUZZ_RUNS ?= $(if $(ALL),200000,2000)
 # of a table each run opens, checks and repairs one: 30 ms
 FUZZ_RUNS_image ?= $(if $(ALL),20000,200)
 check-fuzz:
 	$(call ready,fuzz)
-	$(sub) -O $(FUZZ_NAMES:%=check-fuzz-%)
+	$(sub) -O $(FUZZ_NAMES:%=check-fuzz-%) check-fuzz-seeds
+.PHONY: check-fuzz-seeds
+check-fuzz-seeds:
+	@$(PROVE) tests/fuzz/seeds
 check-fuzz-%:
 	@ASAN_OPTIONS=detect_leaks=1 $(PROVE) build/asan/tests/fuzz/$* :: \
-	    --runs $(or $(FUZZ_RUNS_$*),$(FUZZ_RUNS)) tests/fuzz/corpus/$*
+	    --runs $(or $(FUZZ_RUNS_$*),$(FUZZ_RUNS)) \
+	    $(if $(ALL),--seed $(or $(FUZZ_SEED),0) --keep tests/fuzz/corpus/$*) \
+	    tests/fuzz/corpus/$*
 
 # needs clang and libclang-rt-dev: tools/deps fuzz
 FUZZ_SECONDS ?= 600
@@ -530,7 +536,7 @@ fuzz fuzz-search:
 	@for f in $(FUZZ_NAMES); do mkdir -p build/libfuzzer/$$f && \
 	    ASAN_OPTIONS=detect_leaks=0 build/libfuzzer/tests/fuzz/$$f \
 	    -max_total_time=$(FUZZ_SECONDS) -max_len=512 -timeout=20 \
-	    -print_final_stats=1 -artifact_prefix=build/libfuzzer/ \
+	    -print_final_stats=1 -artifact_prefix=tests/fuzz/corpus/$$f/found- \
 	    build/libfuzzer/$$f tests/fuzz/corpus/$$f || exit 1; done
 
 # bits of a small table, flipped one at a time (ALL=1: every one)

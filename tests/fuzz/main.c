@@ -2,13 +2,19 @@
 /*
  * A fuzzer without libFuzzer, for `make check`:
  *
- *	FUZZER [--runs N] [--seed S] FILE-OR-DIRECTORY...
+ *	FUZZER [--runs N] [--seed S] [--keep DIRECTORY] FILE-OR-DIRECTORY...
  *
- * TAP.  First every input of the corpus, then N mutations of it: pieces of two
- * inputs joined, with bytes changed, inserted, left out, repeated.  The seed is
- * fixed, so that a run is what the run before was; `make fuzz` looks for news.
- * When an input ends the program (a sanitizer's report, abort(), a signal) it
- * is written to /tmp/NAME.finding first; giving that file alone repeats it.
+ * TAP.  First it runs every input of the corpus, then N mutations of it: pieces
+ * of two inputs joined, with bytes changed, inserted, left out, repeated.
+ *
+ * The seed is 1 unless given, so that each run of `make check` is the same.
+ * Seed 0 draws another one for each run, as `make check-all` does; it is
+ * printed, so that the run can be repeated.
+ *
+ * When an input ends the program (a sanitizer's report, abort(), a signal), it
+ * is first written to /tmp/NAME.finding; with --keep, to DIRECTORY/found-HASH.
+ * In the corpus it fails each run until the fault is repaired.  Giving that
+ * file alone repeats it.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <sanitizer/common_interface_defs.h>
@@ -34,16 +41,33 @@ struct input {
 static struct input corpus[INPUTS_MAX];
 static int n_corpus;
 static struct input now;	/* under way */
+static const char *keep_dir;	/* of --keep */
+
+/* FNV-1a */
+static uint64_t
+hash_bytes(const uint8_t *data, size_t len)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ data[i]) * UINT64_C(0x100000001b3);
+	return h;
+}
 
 static void
 keep_input(void)
 {
-	char path[100];
+	char path[300];
 	int fd;
 
 	if (now.data == NULL)
 		return;
-	(void)snprintf(path, sizeof(path), "/tmp/%s.finding", fuzz_name);
+	if (keep_dir != NULL)
+		(void)snprintf(path, sizeof(path), "%s/found-%016llx", keep_dir,
+		    (unsigned long long)hash_bytes(now.data, now.len));
+	else
+		(void)snprintf(path, sizeof(path), "/tmp/%s.finding",
+		    fuzz_name);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd >= 0 && write(fd, now.data, now.len) == (ssize_t)now.len)
 		(void)fprintf(stderr, "# the input is in %s\n", path);
@@ -208,11 +232,19 @@ main(int argc, char **argv)
 			runs = number(argv[++i]);
 		else if (strcmp(argv[i], "--seed") == 0)
 			seed = (uint64_t)number(argv[++i]);
+		else if (strcmp(argv[i], "--keep") == 0)
+			keep_dir = argv[++i];
 		else
 			add(argv[i]);
 	}
 	if (n_corpus == 0)
 		bail_out("which inputs?");
+	while (seed == 0) {
+		if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+			bail_out("cannot draw a seed");
+		seed >>= 1;	/* as --seed takes it */
+	}
+	diag("seed %llu", (unsigned long long)seed);
 	__sanitizer_set_death_callback(keep_input);
 	(void)signal(SIGABRT, on_signal);
 	(void)signal(SIGALRM, on_signal);
