@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extents: answers "how much of this table may be touched?".
+ * Extents: how much of this table may be accessed.
  *
  * The object is a sparse file of the greatest length that the table may need.
  * Five counts in its header say how much of each array has memory
- * (backing_grow.c raises them); the parts before the claims have all of theirs
- * from the beginning, the rings are looked after by who uses them.
+ * (backing_grow.c raises them). The parts before the claims have all of theirs
+ * from the beginning; the users of the rings give them memory.
  *
- * The counts are data like any other, and can be damaged.  Who opens a table
- * compares them with its geometry and the file with them.  Who mends one asks
- * the file itself: memory that was given is data in it, once it was touched,
- * and growth touches what it gives before it counts it.
+ * The counts are data like any other, and can be damaged.  A process that opens
+ * a table compares them with its geometry, and the file with them.  A repair
+ * asks the file itself: memory that was given is data in it, once it was
+ * touched, and growth touches memory before it counts it.
  */
 #include <errno.h>
 #include <sys/resource.h>
@@ -84,7 +84,9 @@ lhi_backing_backed(int fd, const struct shm_header *h,
 	return fstat(fd, &st) == 0 && (uint64_t)st.st_blocks * 512 >= want;
 }
 
-/* How many of the n items at `at` lie before the end of the data there. */
+/*
+ * Returns how many of the n items at `at` lie before the end of the data there.
+ */
 static int
 count_backed(int fd, uint64_t at, uint64_t size, uint32_t n, uint32_t *count)
 {
@@ -129,8 +131,8 @@ lhi_backing_seen(int fd, const struct lhi_geometry *g, struct lhi_backing *e)
 	if (error == 0)
 		error = count_backed(fd, g->values_off,
 		    sizeof(struct shm_value), g->n_values, &e->values);
-	/* before there are more slots than buckets, those are doubled; and
-	 * used, also if there never were more slots */
+	/* before there are more slots than buckets, the buckets are doubled;
+	 * and used, even if there never were more slots */
 	while ((1u << e->level < e->slots || (1u << e->level < buckets &&
 	    !lhi_mutant_on(buckets_uncounted))) &&
 	    1u << e->level < g->n_buckets)

@@ -18,31 +18,29 @@ struct lhi_span {
 
 #define LHI_SPANS 6
 
-/* What a table begins with. */
+/* Returns what a table begins with. */
 struct lhi_backing lhi_backing_first(const struct lhi_geometry *g);
 
-/* How far it has grown.  False: that makes no sense. */
+/* Returns how far it has grown. False: the counts are not possible. */
 bool lhi_backing_of(const struct shm_header *h, const struct lhi_geometry *g,
     struct lhi_backing *e);
 
-/* The parts of the object that must have memory for that. */
+/* Returns the parts of the object that must have memory for that. */
 void lhi_backing_spans(const struct lhi_geometry *g,
     const struct lhi_backing *e, struct lhi_span s[LHI_SPANS]);
 
-/* Is there memory for as much of it as is ready?  (The header was read before
- * the file is asked.) */
+/* True if there is memory for all of it that is ready.  (The header was read
+ * before the file is asked.) */
 bool lhi_backing_backed(int fd, const struct shm_header *h,
     const struct lhi_geometry *g);
 
-/*
- * How far must it have grown, whatever its header says: as far as the file has
- * data.  Not less than it begins with.  0; -errno.
- */
+/* Finds how far it must have grown, whatever its header says: as far as the
+ * file has data.  Not less than it begins with.  Returns 0; -errno. */
 int lhi_backing_seen(int fd, const struct lhi_geometry *g,
     struct lhi_backing *e);
 
-/* There are no addresses to map an object of that length.  Says so, with the
- * limit of this process and what to do.  Returns -ENOMEM. */
+/* Reports that there are no addresses to map an object of that length, with the
+ * limit of this process and the remedy.  Returns -ENOMEM. */
 int lhi_backing_fail_map(const char *path, uint64_t len);
 
 #endif

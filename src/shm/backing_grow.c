@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Growth: gives an array of the table more memory, where it lies.
+ * Growth: gives an array of the table more memory in its place.
  *
- * The object has its greatest length from the beginning, and everybody has all
- * of it mapped; but it is a sparse file, and a touch where there is no memory
- * is SIGBUS when there is none to be had.  So nothing is touched at or beyond
- * the `ready` count of its array, and a count is raised only when what it
- * promises is there.
+ * The object has its greatest length from the beginning, and every process has
+ * all of it mapped.  But it is a sparse file, and an access to a place without
+ * memory is SIGBUS if there is none left.  So no process accesses anything at
+ * or beyond the `ready` count of its array, and a count is raised only when the
+ * memory is there.
  *
  *	1 fallocate: the pages belong to the object now, or ENOSPC
  *	2 populate them through the mapping: they are in use now
  *	3 raise the count
  *
- * Any number may do it at once, and be killed or stopped anywhere: the first
- * two change nothing that can be seen, and the third only raises.  The second
- * is not just for speed: a fallocate that is interrupted takes back those pages
- * of its range that nobody has touched yet, also when they were got by somebody
- * else. That is also why it is done in pieces, small enough to be completed
- * between two signals, and why parts begin on pages: what is in use is not
- * allocated again.
+ * Any number of processes may do it at once, and be killed or stopped anywhere:
+ * steps 1 and 2 change nothing that is visible, and step 3 only raises.  Step 2
+ * is not just for speed.  An interrupted fallocate returns those pages of its
+ * range that were not touched yet, even if another process got them.  For the
+ * same reason it is done in pieces, small enough to be completed between two
+ * signals, and parts begin on pages: used pages are not allocated again.
  *
- * An array grows by an eighth, and at least by what makes the calls rare; slots
- * bring buckets: before there are more slots than buckets, the number of those
- * is doubled (key_index.c moves no key for that).
+ * An array grows by an eighth, and at least by an amount that makes the calls
+ * rare.  Slots bring buckets: before there are more slots than buckets, the
+ * number of buckets is doubled (key_index.c moves no key for that).
  *
- * A crash or stop before 3 leaves memory that the next one finds.
+ * A crash or stop before step 3 leaves memory that the next process finds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +73,8 @@ lhi_grow_back(int fd, char *base, uint64_t off, uint64_t len)
 	return error;
 }
 
-/* Memory for an array at `at`, whose items are of `size`, from item `from`. */
+/* Gives memory to an array at `at`, whose items are of `size`, from item
+ * `from`. */
 static int
 back_array(struct lhi_view *v, const char *what, uint64_t at, uint64_t size,
     uint32_t from, uint32_t to)
@@ -105,7 +105,8 @@ raise_count(struct lhi_view *v, shm_u32 *count, uint32_t to)
 	    lhi_damaged_restless(v, "a ready count", to) : 1;
 }
 
-/* What an array of n grows to: multiples of 1,024 keep parts on pages. */
+/* Returns the new size of an array of n: multiples of 1,024 keep parts on
+ * pages. */
 static uint32_t
 next_size(uint32_t n, uint32_t max)
 {

@@ -5,27 +5,27 @@
 
 #include "shm/view.h"
 
-/* What a table begins with, or its maximum where that is less. */
+/* The initial sizes of a table, or its maxima if those are less. */
 #define GROW_SLOTS	4096u
 #define GROW_LONGS	1024u
 #define GROW_CHUNKS	256u
 
-/* In how many pieces any part grows from that to its greatest size, at most: a
- * caller that grew it more often was deceived. */
+/* Into how many pieces any part grows from its initial to its greatest size, at
+ * most: a caller that grew it more often was deceived. */
 #define LHI_GROWS_MAX	8192u
 
-/* More slots (and buckets), long keys, chunks of claims.
- * 1 there are more now; 0 there are as many as there can be; -ENOSPC; -EMFILE,
- * -ENFILE, -ESTALE, -EACCES: it takes a descriptor. */
+/*
+ * More slots (and buckets), long keys, chunks of claims.  Each returns 1: there
+ * are more now; 0: there are as many as possible; -ENOSPC; -EMFILE, -ENFILE,
+ * -ESTALE, -EACCES: it needs a descriptor.
+ */
 int lhi_grow_slots(struct lhi_view *v);
 int lhi_grow_longs(struct lhi_view *v);
 int lhi_grow_chunks(struct lhi_view *v);
 int lhi_grow_values(struct lhi_view *v);	/* there are none at first */
 
-/*
- * Give a part of the object memory of its own; `base`, where the object is
- * mapped, or NULL.  0; -errno, without a detail.
- */
+/* Gives a part of the object memory of its own; `base`, where the object is
+ * mapped, or NULL. Returns 0; -errno, without a detail. */
 int lhi_grow_back(int fd, char *base, uint64_t off, uint64_t len);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chunks: answers "where are there 64 free claims for this session?".
+ * Chunks: finds 64 free claims for a session.
  *
- * A chunk of 64 claims names the session that owns it; 0: it is nobody's.  It
+ * A chunk of 64 claims names the session that owns it; 0: it has no owner.  It
  * is taken by one swap of that word, and returned by another once its claims
- * are all FREE (claim_record.c, I3).  Chunks of a dead session are returned by
- * whoever reclaims that (session_reclaim.c).
+ * are all FREE (claim_record.c, I3). The process that reclaims a dead session
+ * returns its chunks (session_reclaim.c).
  *
- * Room is looked for
+ * Room is searched for
  *	1 among the chunks that have memory, behind the one taken last
  *	2 by reclaiming the sessions that are dead
  *	3 by growing (backing_grow.c)
@@ -63,8 +63,8 @@ lhi_chunk_take(struct lhi_view *v, uint64_t sid)
 		grown = lhi_grow_chunks(v);
 		if (grown == 1)
 			sh32_store_rlx(&v->hdr->chunk_next, from);
-		/* if it cannot grow any more: others may have made it, since
-		 * we looked */
+		/* if it cannot grow any more: others may have grown it
+		 * meanwhile */
 		if (grown == 1 || (grown == 0 && !lhi_mutant_on(grown_by_me)))
 			ch = find_free_chunk(v, sid);
 	}

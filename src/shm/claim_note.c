@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asides: answers "who asks, in words, and by which request?" about a claim.
+ * Asides: the requester's words and request id of a claim.
  *
- * Layout.  Claim i has record i of the array: which use of the claim it speaks
- * of, as a lease id's second half, and what there is to be said.  It is written
- * by acquires that have something to say; the others do not even clear it: a
- * use never comes again, so what it says of an older one counts for nothing.
+ * Layout.  Claim i has record i of the array: the use of the claim that it
+ * belongs to, as a lease id's second half, and the data.  Acquires with such
+ * data write it; the others do not even clear it.  A use never repeats, so data
+ * of an older use is ignored.
  *
  * Memory.  A chunk's 64 asides get theirs together, two pages, with the first
- * one that is written (backing_grow.c); chunk.aside says that they have, and
- * stays, also when the chunk is given back.  Where there is no memory to be
- * had, nothing is said.
+ * one that is written (backing_grow.c). chunk.aside says that they have it, and
+ * stays, also when the chunk is given back.  Without memory the data is not
+ * stored.
  *
- * Writing.  By who may announce the claim, before each announcement:
- *	1 use = 0		it speaks of nothing
- *	2 the words
- *	3 use			pairs with: the reader's two looks at it
- * or, when only the use is another, just that.  A conversion gives the lease a
- * new id; it takes the aside along by a swap of exactly the old one, since the
+ * Writing.  By the owner of the claim, before each announcement:
+ *	1 use = 0		it belongs to no use
+ *	2 the data
+ *	3 use			pairs with: the reader's two loads of it
+ * or, if only the use changes, just step 3. A conversion gives the lease a new
+ * id.  It moves the aside by a swap of exactly the old one, because the
  * presenter of a lease need not be the claim's owner.
  *
- * Reading.  The use before and after: what was read in between is of that use,
- * if both are the one that was asked for.
+ * Reading.  The use, the data, the use again: the data belongs to that use if
+ * both are the one that was asked for.
  *
- * A crash or stop after 1 or 2 leaves an aside that speaks of nothing, after 3
- * one of a use that may never be announced.  Nothing is guaranteed to be there:
- * it is for people who look in, and the way from a lease to its request
- * (shm/request_record.c), which is looked for otherwise if this one is lost.
+ * A crash or stop after step 1 or 2 leaves an aside that belongs to no use,
+ * after step 3 one of a use that may never be announced.  It may be missing at
+ * any time: it is for people, and a short cut from a lease to its request
+ * (shm/request_record.c), which is searched otherwise.
  */
 #include <errno.h>
 #include <string.h>
@@ -35,7 +35,7 @@
 
 #define WORDS (SHM_INFO_MAX / 8)
 
-/* Where it is, if it may be touched. */
+/* Returns its place, if it may be accessed. */
 static struct shm_claim_note *
 note_of(const struct lhi_view *v, uint32_t ci)
 {
@@ -44,7 +44,7 @@ note_of(const struct lhi_view *v, uint32_t ci)
 	    &v->asides[ci] : NULL;
 }
 
-/* Memory for a chunk's asides.  False: there is none to be had. */
+/* Gives memory to a chunk's asides. Returns false if there is none. */
 static bool
 back_notes(struct lhi_view *v, uint32_t ch)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is seldom said about a claim.  See claim_note.c. */
+/* Rarely used data about a claim. See claim_note.c. */
 #ifndef LHI_CLAIM_NOTE_H
 #define LHI_CLAIM_NOTE_H
 
@@ -11,16 +11,16 @@ struct lhi_claim_note {
 	char info[SHM_INFO_MAX];	/* NUL-terminated */
 };
 
-/* The claim's owner is about to announce it in use seq: say what there is to
- * be said of that, if there is memory for it. */
+/* The claim's owner is about to announce it in use seq: stores the data, if
+ * there is memory for it. */
 void lhi_claim_note_write(struct lhi_view *v, uint32_t ci, uint64_t seq,
     const struct lh_acquire_more *more);
 
-/* The lease with that id has another one from now on. */
+/* Moves the aside of the lease with that id to its new id. */
 void lhi_claim_note_follow(struct lhi_view *v, uint32_t ci, uint64_t from,
     uint64_t to);
 
-/* What was said of the use with that id?  False: nothing. */
+/* Reads the data of the use with that id. Returns false if there is none. */
 bool lhi_claim_note_read(const struct lhi_view *v, uint64_t id,
     struct lhi_claim_note *a);
 

@@ -53,9 +53,11 @@ leave_queue(struct lhi_view *v, uint32_t ci)
 	return s == NULL ? 0 : lhi_queue_remove(v, s, ci);
 }
 
-/* The dead session's claim may have been made a reader's just now, also since
- * lhi_claim_leave_chain() went by.  (One that moves may be in no chain, whoever
- * reads the key: its lease was released, or it was not to be.) */
+/*
+ * Delays the key if the dead session's claim may have become a reader's just
+ * now, even after lhi_claim_leave_chain(). (A moving claim may be in no chain,
+ * although the key is shared: its lease was released, or never became shared.)
+ */
 static void
 delay_if_moved(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 {
@@ -65,10 +67,8 @@ delay_if_moved(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 		lhi_named_delay_moved(v, ci, st);
 }
 
-/*
- * Take the claim out of the word, the chain and the queue of the slot that it
- * last announced.  It is terminal, or its session's, dead.
- */
+/* Takes the claim out of the word, the chain and the queue of the slot that it
+ * last announced.  The claim is terminal, or its session dead. */
 static int
 leave_key(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 {
@@ -76,10 +76,12 @@ leave_key(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 
 	if (s == NULL)
 		return 0;
-	/* A conversion that was under way may turn X into S, or S into X,
+	/*
+	 * A conversion that was under way may turn X into S, or S into X,
 	 * meanwhile; once the word has been seen not to name the claim, it is
-	 * too late for that.  Each of these is somebody's operation: a word
-	 * that still names the claim after so many passes is damaged. */
+	 * too late for that.  Each pass is another operation: a word that still
+	 * names the claim after so many passes is damaged.
+	 */
 	for (int pass = 0; pass < LEAVE_PASSES_MAX; pass++) {
 		uint64_t w;
 		int error;
@@ -155,8 +157,8 @@ lhi_claim_leave_chain(struct lhi_view *v, uint32_t ci, bool dead)
 	}
 }
 
-/* The dead session's claim was held to the end, in state st: did it hold its
- * key?  (was_freed: its burial has found it in the word.) */
+/* True if the dead session's claim, which was held to the end in state st, held
+ * its key.  (was_freed: reclaiming has found it in the word.) */
 static bool
 has_held_key(const struct lhi_view *v, uint32_t ci, uint64_t st, bool was_freed)
 {
@@ -268,8 +270,8 @@ lhi_claim_reclaim(struct lhi_view *v, uint32_t ci, bool idle_too)
 		revoke_reader(c, st);
 		st = sh64_load(&c->state);
 	}
-	/* what somebody was killed in the middle of handing over, or releasing,
-	 * for us, nobody else sees to: no word names it */
+	/* a claim in the middle of a hand-off to us, or a release, belongs to
+	 * no word: no other process ends it */
 	if (state_held(st) && lhi_now_ns(v) >= lhi_deadline_ns(v,
 	    state_deadline(st)) && lhi_view_same_time(v) &&
 	    lhi_claim_mark(v, c, lhi_claim_owner(v, ci), st, ST_EXPIRED,

@@ -7,8 +7,9 @@
 #include "shm/damaged.h"
 
 /*
- * The number of a claim's next use, from its present state.  When the 22 bits
- * in the state wrap, the epoch that completes them in lease ids moves first.
+ * Returns the number of a claim's next use, from its present state.  When the
+ * 22 bits in the state wrap, the epoch that completes them in lease ids moves
+ * first.
  */
 static inline uint64_t
 lhi_claim_next_seq(struct lhi_view *v, struct shm_claim *c, uint64_t st)
@@ -23,12 +24,12 @@ lhi_claim_next_seq(struct lhi_view *v, struct shm_claim *c, uint64_t st)
 	return seq;
 }
 
-#define PERIOD_NONE UINT64_MAX	/* nobody has said anything lately */
+#define PERIOD_NONE UINT64_MAX	/* no ttl was noted lately */
 
 /*
- * A lease of claim ci may end ttl_ns after a moment that is about now, or
- * later: the reaper looks at the chunk before that (reaper/expiry_scan.c).
- * Said before the deadline is made.  A hint: late, and any value at all, is
+ * Notes that a lease of claim ci may end ttl_ns after a moment that is about
+ * now, or later: the reaper reads the chunk before that (reaper/expiry_scan.c).
+ * Written before the deadline is made.  A hint: late, and any value at all, is
  * safe.
  */
 static inline void
@@ -48,40 +49,34 @@ lhi_claim_ends_within(struct lhi_view *v, uint32_t ci, int64_t ttl_ns)
 }
 
 /*
- * Mark the lease of a claim as ended, EXPIRED or BROKEN, if its state is st
- * still: 0; -EAGAIN: it is not.  -ESTALE: it is one of a session that has
- * ended, and left to that one's burial, which may have to keep its key back
+ * Marks the lease of a claim as ended, EXPIRED or BROKEN, if its state is still
+ * st: 0; -EAGAIN: it is not.  -ESTALE: it belongs to a session that has ended,
+ * and is left to its reclaiming, which may have to delay the key
  * (shm/session_named_end.c).
  */
 int lhi_claim_mark(struct lhi_view *v, struct shm_claim *c, uint64_t owner,
     uint64_t st, uint64_t ended, uint64_t deadline);
 
-/*
- * Makes a claim of a dead session free again, whatever it was in the middle of.
- * Idempotent; may itself be killed anywhere.  0; -EUCLEAN.
- */
+/* Makes a claim of a dead session free again, whatever it was in the middle of.
+ * Idempotent; may itself be killed anywhere.  Returns 0; -EUCLEAN. */
 int lhi_claim_reclaim_dead(struct lhi_view *v, uint32_t ci);
 
-/*
- * The same for the owner, which closes its session: a lease is released, and
- * its holder not reported dead.  0; -EUCLEAN.
- */
+/* The same for the owner, which closes its session: a lease is released, and
+ * its holder not reported dead.  Returns 0; -EUCLEAN. */
 int lhi_claim_close(struct lhi_view *v, uint32_t ci);
 
-/*
- * Before many claims are reclaimed or closed: marks the claim if it is a
- * reader's, so that the first walk of its chain takes out all of them.
- */
+/* Before many claims are reclaimed or closed: marks the claim if it is a
+ * reader's, so that the first walk of its chain takes out all of them. */
 void lhi_claim_leave_chain(struct lhi_view *v, uint32_t ci, bool dead);
 
 /*
- * The owner takes back a claim of its claim cache that is free or terminal, or
- * (idle_too) a reader's that is idle.  True: it is free now.  False: it is in
- * use.
+ * Recovers a claim of the owner's claim cache that is free or terminal, or
+ * (idle_too) a reader's that is idle.  Returns true: it is free now; false: it
+ * is in use.
  */
 bool lhi_claim_reclaim(struct lhi_view *v, uint32_t ci, bool idle_too);
 
-/* The lease that a wait to upgrade is for, in the `grant` of its claim. */
+/* The lease that a wait for an upgrade is for, in the `grant` of its claim. */
 static inline uint64_t
 lhi_upgrade_of(uint32_t ci, uint64_t seq)
 {

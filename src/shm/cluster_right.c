@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rights: answers "what may this host do with that cluster key, under which
- * session with the cluster, and where do its tokens begin?"
+ * Rights: what this host may do with a cluster key, under which session with
+ * the cluster, and where its tokens begin.
  *
  * A cluster key is a key like any other: word, queue, chain, deadlines.  Its
- * name has the table's cluster prefix, which is written down with it
- * (KEY_CLUSTER, by the reserver), and beside its slot i it has record i of this
- * array.  What is written here is written by one process, the shim: whoever has
- * the shim's byte of the table.  Everybody reads it.
+ * name has the table's cluster prefix, which is stored with it (KEY_CLUSTER, by
+ * the reserver), and next to its slot i it has record i of this array.  One
+ * process writes here, the shim: the one that has the shim's byte of the table.
+ * Every process reads it.
  *
  *	right	epoch (30) | gen (32) | mode.  Valid: it is of this life of the
  *		slot, its epoch is the header's, and the clock is before the
@@ -15,46 +15,47 @@
  *	base	tokens of grants are above it (op/token_next.c)
  *
  * Memory.  A page holds the rights of 256 slots.  The maker of a cluster key
- * gives it memory before the slot says that it is one; nothing says elsewhere
- * that a page has some, and giving it twice does nothing.
+ * gives it memory before the slot says that it is one.  No other mark says that
+ * a page has memory, and giving it twice does nothing.
  *
  * Invariants.
  *  I1	A right is set, or taken away, and a base raised, by the shim alone,
  *	while it holds that key exclusively.  So a right changes between grants
- *	and never under one but the shim's.
+ *	and never under one except the shim's.
  *  I2	The epoch rises before the `until` of another session is written, and
- *	`until` is 0 before the epoch rises: no reader who sees one epoch before
- *	and after has taken the right of one session for another's.
+ *	`until` is 0 before the epoch rises.  So a reader that sees one epoch
+ *	before and after has not taken the right of one session for another's.
  *  I3	A base only rises in a life of the slot, and no base, nor any token of
  *	an evicted cluster key, is above the header's cluster_floor, where such
- *	keys begin (key_token.c): so tokens rise over lives of the key as well,
+ *	keys begin (key_token.c).  So tokens rise over lives of the key as well,
  *	and a base that is raised late, in the slot's next life, is below its
  *	tokens.
  *  I4	A key that has a right in the present epoch is not evicted (evict.c).
  *
- * Tokens of cluster keys are 2^62 | revision << 20 | count, so that they mean
- * the same on all hosts, whatever their tables' own tokens are; these are all
- * below 2^62.  They are not bound by the ceiling, which is the table's, nor by
- * ranges on disk: what they are above is what the cluster says.
+ * Tokens of cluster keys are 2^62 | revision << 20 | count, so that they have
+ * the same meaning on all hosts, whatever their tables' own tokens are; these
+ * are all below 2^62. Neither the table's ceiling nor ranges on disk limit
+ * them, because the cluster says what they are above.
  *
  * The header's words, in the order in which they are written
  *	another session	until = 0; session = 0, 0; epoch + 1; the revision of
  *			its creation, the cluster; session; later until
  *	the end		until = 0; session = 0, 0; epoch + 1
- * A crash or stop in between leaves a session of 0, 0, which nobody adopts, and
- * no `until`: rights are void, and the next shim begins a session of its own.
- * Each of these words may be written late by a shim that was stopped while it
- * had the byte: it has it still, so no other shim is at work.
+ * A crash or stop in between leaves a session of 0, 0, which is never adopted,
+ * and no `until`: rights are void, and the next shim begins a session of its
+ * own.  Each of these words may be written late by a shim that was stopped
+ * while it had the byte: it still has it, so no other shim is at work.
  *
  * shim_session is written by a shim that has just got the byte, before it has
- * acquired anything: who had the byte before it is dead, or has no leases here
- * any more.  Whoever sees a lease of the shim sees that it is one.
+ * acquired anything: the byte's previous owner is dead, or has no leases here
+ * any more.  A process that sees a lease of the shim sees that it is one.
  *
- * The socket's path: seq odd, the bytes, seq even.  A shim that dies between
- * leaves it odd: nowhere.  Who reads looks at seq before and after.
+ * The socket's path: seq odd, the bytes, seq even.  A shim that dies in between
+ * leaves it odd: no path.  A reader reads seq before and after.
  *
- * A repair makes all rights, bases and these words nothing (offline/repair.c):
- * nobody is attached, and the next session's revisions are above those before.
+ * A repair clears all rights, bases and these words (offline/repair.c): no
+ * process is attached, and the next session's revisions are above the earlier
+ * ones.
  */
 #include <errno.h>
 #include <string.h>
@@ -121,7 +122,7 @@ lhi_right_base(const struct lhi_view *v, const struct shm_slot *s)
 	return r != NULL ? sh64_load_sc(&r->base) : 0;
 }
 
-/* The shim, which holds that key, is about to write its right. */
+/* Finds the right of that key, which the shim holds and is about to write. */
 static int
 right_of_life(const struct lhi_view *v, const struct lhi_ref *ref,
     struct shm_right **r)
@@ -163,8 +164,9 @@ lhi_right_set(struct lhi_view *v, const struct lhi_ref *ref, unsigned mode,
 
 	if (error != 0 || mode > RIGHT_EXCLUSIVE)
 		return error != 0 ? error : -EINVAL;
-	/* of that life, however late; a swap, so that what is done next is done
-	 * after it */
+	/*
+	 * of that life, however late; a swap, so that later steps come after it
+	 */
 	(void)sh64_xchg(&r->right, mode == RIGHT_NONE ? 0 :
 	    right_make(mode, (uint32_t)(ref->slot_ref >> 32), epoch));
 	lhi_point("right.set");
@@ -243,7 +245,7 @@ lhi_cluster_begin(struct lhi_view *v, const uint64_t session[2],
 	lhi_point("cluster.epoch");
 	sh64_store(&h->cluster_created, created);
 	sh64_store(&h->cluster_id, id);
-	/* half a name is none that anybody has */
+	/* half a name belongs to no session */
 	if (lhi_mutant_on(half_session))
 		sh64_store(&h->cluster_session[0], session[0]);
 	sh64_store(&h->cluster_session[1], session[1]);
@@ -283,7 +285,7 @@ lhi_cluster_listen(struct lhi_view *v, uint32_t pid, const char *path)
 	/* pairs with: lhi_cluster_socket(): seq, the bytes, seq again */
 	(void)sh32_xchg(&h->shim_seq, seq);
 	lhi_point("cluster.listening");
-	/* each after seq: who sees one of them sees that it is odd */
+	/* each after seq: a reader that sees one of them sees that it is odd */
 	for (unsigned i = 0; i < SOCKET_WORDS; i++)
 		sh64_store(&h->shim_socket[i], words[i]);
 	sh32_store(&h->shim_pid, pid);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Robust keys: answers "did a holder leave what the key guards half-done, and
- * has anybody repaired that since?"
+ * Robust keys: notes that a holder left the guarded resource half-done, until
+ * it is declared repaired.
  *
  * A holder that acquires with LH_ROBUST is noted in the key's slot while it
- * holds the key.  So its death needs no work: the note stands.  The note is
+ * holds the key.  So its death needs no action: the note remains.  The note is
  * sticky: each later holder finds LH_NOTE_INCONSISTENT, until one declares the
  * resource consistent (lh_mark_consistent()).
  *
  *	slot.consistency	kind | ver, of the grant that wrote it
  *
- *	from		to		who, when
+ *	from		to		by, when
  *	0		IN_USE(v)	CN1 robust holder of grant v, after its
  *					W1, before its acquire returns
  *	IN_USE(v)	0		CN2 that holder, before its W2
@@ -21,14 +21,14 @@
  *	k(v)		k(v')		CN5 after a hand-off's W17
  *
  * Invariants.
- *  I1	Each change is an exact swap of what was read.  Each holder that finds
- *	anything writes its own grant's version.  So a holder that has lost its
+ *  I1	Each change is an exact swap of the value read.  Each holder that finds
+ *	a note writes its own grant's version.  So a holder that has lost its
  *	lease, and goes on too late, changes nothing of a later one's.
- *  I2	While a note stands, the word of the free key has a cause: DIED if it
+ *  I2	While a note exists, the word of the free key has a cause: DIED if it
  *	would have none (lhi_free_word()).  The fast paths take words without a
- *	cause only, so they know nothing of notes.
+ *	cause only, so they ignore notes.
  *  I3	A lease that found or wrote a note is not remembered by its thread, and
- *	is released the slow way.
+ *	is released on the slow path.
  *  I4	No word is S while there is a note.  Readers cannot repair anything, so
  *	no shared grant is made from a free word then (-ENOTRECOVERABLE), and a
  *	lease with a note is not converted to shared mode.
@@ -36,7 +36,7 @@
  *
  * A crash or stop after
  *	W1, before CN1	no note: its acquire has not returned
- *	CN1		the note stands: the next holder finds it
+ *	CN1		the note remains: the next holder finds it
  *	CN2, before W2	no note: it was releasing
  *	W17, before CN5	the note is of the version before, so that a release
  *			leaves it: the next holder finds it without need

@@ -29,32 +29,32 @@ consistency_kind(uint32_t c)
 	return (enum lhi_consistency)(c >> CONSISTENCY_VER_BITS);
 }
 
-/* True if the key notes anything: a robust holder, or a note that stands. */
+/* True if the key has a note: of a robust holder, or of an inconsistency. */
 static inline bool
 lhi_consistency_noted(const struct shm_slot *s)
 {
 	return sh32_load(&s->consistency) != 0;
 }
 
-/* True if the note stands: also if the grant that it is of has ended without a
+/* True if the note says "inconsistent": also if its grant has ended without a
  * release, the lock word being w. */
 bool lhi_consistency_lost(const struct shm_slot *s, uint64_t w);
 
-/* The caller has been granted the key alone with that token.  Writes that, and
- * returns whether the note stands. */
+/* The caller has been granted the key exclusively with that token.  Writes
+ * that, and returns whether the note says "inconsistent". */
 bool lhi_consistency_grant(struct lhi_view *v, struct shm_slot *s,
     uint64_t token, bool robust);
 
-/* Removes the note that the caller is at work: it is about to release that
- * grant. */
+/* Removes the note of the caller, which is about to release that grant. */
 void lhi_consistency_release(struct shm_slot *s, uint64_t token);
 
-/* The grant has another token now: it was handed over. */
+/* Moves the note to the grant's new token: it was handed over. */
 void lhi_consistency_follow(struct shm_slot *s, uint64_t from, uint64_t to);
 
 /*
  * Sets *to to the note after the holder of that grant has declared the resource
- * consistent, the note being `is`.  False: there is nothing to declare.
+ * consistent, the note being `is`. Returns false if there is nothing to
+ * declare.
  */
 bool lhi_consistency_marked(uint32_t is, uint64_t token, uint32_t *to);
 

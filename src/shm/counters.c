@@ -1,38 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters: answers "how often has that happened, in this table, and through
- * this session?", at no cost to who acquires and releases at once.
+ * Counters: how often events happened, in this table, and through this session,
+ * at no cost to acquires and releases on the fast path.
  *
  * Layout.  A session's record has 48 counters, which its own threads add to,
- * and the header as many: the sums of the sessions that have ended.  Whoever
- * takes a record that was used before moves what it finds there to the header,
- * while the record is RESERVED and nobody's; a crash between taking a counter
- * and adding it loses that counter's sum.  So the counters are for people and
- * graphs, and nothing is decided by them.
+ * and the header as many: the sums of the sessions that have ended.  The next
+ * session of a used record moves the old counters to the header, while the
+ * record is RESERVED. A crash between taking a counter and adding it loses that
+ * counter's sum.  So the counters are for people and graphs, and no decision
+ * depends on them.
  *
  * Acquisitions are not counted: they are computed.  The state of every claim
  * says how often it has been used since the table was made (22 bits, and 20
  * more in wflags), in a number that is never reset and that each announcement
- * must store anyway.  Cold paths count their uses that were no acquisition:
+ * must store anyway.  Cold paths count uses that were not acquisitions:
  *
  *	acquired = sum over all claims (uses) - SPENT of all sessions
  *
  *	SPENT	an announcement that failed or was given back, a wait, the
  *		making of a key, and the leap in the number at a conversion
  *
- * This holds for who is idle, stopped, or was killed.  A session's own are
+ * This also holds for sessions that are idle, stopped or killed.  A session's
+ * own are
  *
  *	sum over its chunks (uses) - BASE - SPENT of this session
  *
- * where BASE is what the claims showed when it got them.  Between getting a
- * chunk and that addition it is not known: CHUNKS says how many are in.
+ * where BASE is the number of uses that the claims had when it got them.
+ * Between getting a chunk and that addition it is not known: CHUNKS says how
+ * many are in.
  *
- * Not guaranteed.  What is under way counts as an acquisition from its
- * announcement until it is known to have failed, and of who is killed in
- * between, for ever; what was told once is not taken back (hdr->acquired), so
- * the table's figure only rises.  Those in shared mode, and extensions, are
- * counted by threads for themselves and told once in a clock tick in which they
- * do anything, and when they wait, end or close: that part lags.
+ * Not guaranteed.  An acquire under way counts as an acquisition from its
+ * announcement until it is known to have failed; if its process is killed in
+ * between, for ever.  A reported figure is not lowered (hdr->acquired), so the
+ * table's figure only rises.  Acquisitions in shared mode, and extensions, are
+ * counted by threads for themselves and added once in a clock tick in which
+ * they do anything, and when they wait, end or close: that part lags.
  *
  * Every bit pattern is a valid counter (G12).
  */
@@ -56,7 +58,7 @@ chunk_uses(const struct lhi_view *v, uint32_t ch)
 	return sum;
 }
 
-/* The first class whose bound, which doubles each time, is above us. */
+/* Returns the first class whose bound, which doubles each time, is above us. */
 static unsigned
 histogram_class(uint64_t us, uint64_t first)
 {
@@ -183,8 +185,8 @@ lhi_counters_table(struct lhi_view *v, struct lh_counters *c)
 
 	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++)
 		uses += chunk_uses(v, ch);
-	/* after the uses: what is spent meanwhile makes the sum too small, and
-	 * the next time it is right */
+	/* after the uses: uses spent meanwhile make the sum too small, and it
+	 * is right the next time */
 	add_stats(n, v->hdr->gone);
 	for (uint32_t i = 0; i < v->geo.max_sessions; i++)
 		add_stats(n, v->sessions[i].stat);

@@ -10,7 +10,7 @@
 
 _Static_assert(LH_HISTOGRAM == SHM_HOLD_TIMES, "hold times of a table");
 
-/* n more, of whoever looks through this view. */
+/* Adds n to the counter of the viewer. */
 static inline void
 lhi_counters_add(struct lhi_view *v, unsigned which, uint64_t n)
 {
@@ -22,29 +22,30 @@ lhi_counters_add(struct lhi_view *v, unsigned which, uint64_t n)
 void lhi_counters_add_to(struct lhi_view *v, uint64_t sid, unsigned which,
     uint64_t n);
 
-/* A claim of the viewer's was used, and not to acquire with. */
+/* Counts a use of the viewer's claim that was not an acquisition. */
 static inline void
 lhi_counters_spent(struct lhi_view *v)
 {
 	lhi_counters_add(v, STAT_SPENT, 1);
 }
 
-/* One that waited so long was granted; one that was held so long ended. */
+/* Count a wait that was granted after that time; a hold that ended after it. */
 void lhi_counters_waited(struct lhi_view *v, int64_t ns);
 void lhi_counters_held(struct lhi_view *v, int64_t ns);
 
-/* A lease of session `owner` was ended, and why. */
+/* Counts the end of a lease of session `owner`, by cause. */
 void lhi_counters_ended(struct lhi_view *v, uint64_t owner, enum lhi_cause
     cause);
 
-/* Chunk ch has become that session's. */
+/* Adds chunk ch, which has become that session's. */
 void lhi_counters_chunk(struct lhi_view *v, uint32_t ch, uint64_t sid);
 
-/* Session record idx, which nobody has now, will be somebody else's. */
+/* Moves the counters of session record idx, which has no owner now, to the
+ * sums. */
 void lhi_counters_begin(struct lhi_view *v, uint32_t idx);
 
-/* The sums over the table, and a session's part.  False: its acquisitions are
- * not known at this moment, and 0. */
+/* Returns the sums over the table, and a session's part.  False: its
+ * acquisitions are not known at this moment, and 0. */
 void lhi_counters_table(struct lhi_view *v, struct lh_counters *c);
 bool lhi_counters_session(struct lhi_view *v, uint32_t idx, uint64_t sid,
     struct lh_counters *c);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damage: marks a table as damaged, and says what was seen.
+ * Damage: marks a table as damaged, and describes it.
  *
  * Every file that reads shared memory may find a value that no process of this
- * build writes, so this is below all of them and needs the view alone.  The
- * flag in the header is never cleared by a user of the table; a repair clears
- * it (offline/repair.c).
+ * build writes, so this is below all of them and needs the view alone.  A user
+ * of the table never clears the flag in the header; a repair clears it
+ * (offline/repair.c).
  *
- * A header that is no table's is reported without the numbers of what followed
- * from it, and nothing is written: the memory may be another program's by now.
+ * If the header is not a table's, it is reported without the numbers that
+ * followed from it, and nothing is written: the memory may be another program's
+ * by now.
  *
  * Reporting damage changes nothing else.  A crash before the flag is set leaves
  * the table as it was: the next process that reads the same value reports it.

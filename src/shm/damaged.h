@@ -22,9 +22,9 @@ int lhi_damaged_restless(struct lhi_view *v, const char *word, uint64_t index)
     __attribute__((cold));
 
 /*
- * Returns -EUCLEAN, with its detail, if the header is no table's any more
- * (lhi_view_sound()); error if it is.  Each operation ends with this that may
- * have read zeros instead of a table.
+ * Returns -EUCLEAN, with its detail, if the header is not a table's any more
+ * (lhi_view_sound()); error if it is.  Each operation that may have read zeros
+ * instead of a table ends with this.
  */
 int lhi_damaged_or(struct lhi_view *v, int error);
 

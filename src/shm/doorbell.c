@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Doorbells: answers "should I look at my leases and waits now, rather than
- * when I would anyway?"
+ * Doorbells: tell a session to check its leases and waits now.
  *
  * Layout.  A session record has a futex word, which rises; its lowest bit says
- * that somebody listens.  Whoever ends a lease for somebody else, asks for one,
- * or wakes a waiter that has no thread, rings after having made it so.
+ * that a thread listens.  A process that ends another's lease, asks for one, or
+ * wakes a waiter without a thread, rings after that change.
  *
  *	ring	word += what; if it had LISTENS: FUTEX_WAKE, once
- *	listen	word |= LISTENS; is it what was served last?  If not: look.
- *		If so: futex wait, for that value
+ *	listen	word |= LISTENS; compare with the value served last.
+ *		If it differs: check.  If not: futex wait, for that value
  *
  *  I1	LISTENS is set before the listener compares.  So a ring that came before
  *	is seen by the comparison, and one that came after sees LISTENS, and
  *	the word that the kernel compares is another (Dekker: both sides
  *	read-modify-write first).
  *
- * It is a hint, and nothing rests on it: who rings may die between what he did
- * and the ring, or between the ring and the wake-up, the word may be any value,
- * and who listens looks by himself as often as he did before there were bells
- * (live/live_renew.c, op/acquire_wait.c).  A ring too many costs a look.
+ * It is a hint, and nothing relies on it.  The ringing process may die between
+ * its change and the ring, or between the ring and the wake-up; the word may
+ * have any value; and a listener also checks by itself at its usual times
+ * (live/live_renew.c, op/acquire_wait.c). A needless ring costs a check.
  *
- * The record may be another session's by now, or nobody's: a needless ring.
+ * The record may be another session's by now, or unused: a needless ring.
  *
- * A crash or stop of the ringer, anywhere: the next look by the clock.
+ * A crash or stop of the ringer, anywhere: the next check by the clock.
  */
 #include "prim/futex.h"
 #include "shm/doorbell.h"

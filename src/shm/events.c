@@ -1,47 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flight recorder: answers "what happened last?" for whoever asks when it
- * is over, from memory that survives all who wrote it.
+ * The flight recorder: recent events, readable afterwards, from memory that
+ * survives all its writers.
  *
  * Layout.  Each session record has a ring of 127 events and a number of how
- * many there have been; event n is in slot n % 127, for good or until event
- * n + 127 comes.  An event is four words: time, hash of the key, token, and
+ * many there have been; event n is in slot n % 127, until event n + 127 comes.
+ * An event is four words: time, hash of the key, token, and
  *
- *  what	63 .. 46 | 45 .. 24 | 23 .. 11 | 9 8   | 7     | 6    | 5 .. 0
- *		check    | claim    | other    | cause | visit | mode | kind
+ * what    63 .. 46 | 45 .. 24 | 23 .. 11 | 9 8   | 7     | 6    | 5 .. 0
+ *	check    | claim    | other    | cause | visit | mode | kind
  *
  * where "other" is the record of a session that the event is about.  Records
  * are used again, so in place of the claim such an event has low bits of that
- * session's incarnation, and whether it is a named one (lhi_event_tag()).
- *
- *
- * of which the check is a sum over all the rest of the event, and its number.
+ * session's incarnation, and whether it is a named one (lhi_event_tag()). The
+ * check is a sum over the rest of the event and its number.
  *
  * Writing.  Any thread of the session:
  *	1 next: one more, and that number is ours
  *	2 what = 0: the slot holds nothing
  *	3 time, hash, token
  *	4 what
- * There is nothing to wait for and nothing to undo.  A crash or stop after 1
- * leaves the event of 127 before in the slot, after 2 or 3 none.  One who is
- * stopped until the others have come round again writes into a slot that is
- * not his any more, perhaps beside its owner: then the words of two events are
- * mixed, and the check tells that (but for one in 2^17).
+ * There is nothing to wait for and nothing to undo.  A crash or stop after step
+ * 1 leaves the event of 127 before in the slot, after step 2 or 3 none.  A
+ * thread that is stopped until the others have come round again writes into a
+ * slot that has a new owner, perhaps at the same time.  Then the words of two
+ * events are mixed, and the check detects that (except one in 2^17).
  *
  * Reading.  A reader copies the ring twice, through the file and not through a
- * mapping, so that a ring that has no memory reads as zeroes; an event counts
- * that was the same both times and fits its check, being the latest that can be
- * there, or the one of a round before.
+ * mapping, so that a ring without memory reads as zeroes.  An event is valid if
+ * it was the same both times and fits its check, for the latest number that can
+ * be there, or that of a round before.
  *
  * Memory.  The page of a ring belongs to the table from the first use of its
- * session record on; fallocate() first, as all growth (backing_grow.c).  Where
- * there is none to be had, the session works, and nothing is recorded of it.
+ * session record on; fallocate() first, as all growth (backing_grow.c). Without
+ * memory the session works, and nothing is recorded of it.
  *
- * Who is who.  A ring outlives its sessions; one that begins writes who it is
- * (its id, process and user, and in a second event the beginning of its name),
- * and what follows up to the next such event is its own.  Who ends a lease or
- * buries a session, and has no session itself (the reaper; who is about to
- * attach), is a visitor, and writes to the ring of the session concerned.
+ * Identity.  A ring outlives its sessions.  A session that begins writes its
+ * identity (its id, process and user, and in a second event the beginning of
+ * its name), and the events up to the next such one are its own.  A process
+ * that ends a lease or reclaims a session, and has no session itself (the
+ * reaper; a process about to attach), is a visitor, and writes to the ring of
+ * the session concerned.
  */
 #include <string.h>
 #include "base/clock.h"
@@ -52,7 +51,7 @@
 #include "shm/backing_grow.h"
 #include "shm/lock_word.h"
 
-#define OTHER_MASK 0xfffu	/* records there can be, less 1 */
+#define OTHER_MASK 0xfffu	/* the highest record */
 
 static uint64_t
 what_with_check(uint64_t time, uint64_t hash, uint64_t token, uint64_t what,
@@ -77,8 +76,8 @@ lhi_event_open(struct lhi_view *v, int fd)
 		sh64_store(&v->me->ring, SHM_RING_READY);
 }
 
-/* Where to write to.  A visitor, who has no session, writes to the ring of the
- * session that it is about.  NULL: nowhere. */
+/* Returns the ring to write to.  A visitor, which has no session, writes to the
+ * ring of the session that the event is about.  NULL: none. */
 static struct shm_ring *
 ring_of_event(struct lhi_view *v, const struct lhi_event *e)
 {
@@ -175,7 +174,7 @@ lhi_event_ended(struct lhi_view *v, unsigned cause, uint32_t ci,
 	if (s == NULL)
 		return;
 	e.hash = sh64_load(&s->hash);
-	if (token == 0) {	/* a reader's: the claim says it itself */
+	if (token == 0) {	/* a reader's: its claim has it */
 		e.mode = 1;
 		e.token = lhi_reader_token(s, &v->claims[ci]);
 	}
@@ -236,6 +235,6 @@ lhi_event_read(const struct shm_ring *r, uint32_t i, struct lhi_event *e,
 		return true;
 	if (*number < SHM_EVENTS)
 		return false;
-	*number -= SHM_EVENTS;	/* who has that number has not written yet */
+	*number -= SHM_EVENTS;	/* that number's writer has not written yet */
 	return what == what_with_check(time, e->hash, e->token, what, *number);
 }

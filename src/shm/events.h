@@ -22,11 +22,11 @@ struct lhi_event {
  * fd is a descriptor of the object. */
 void lhi_event_open(struct lhi_view *v, int fd);
 
-/* About the slot's key; with that token, or 0. */
+/* Records an event about the slot's key, with that token, or 0. */
 void lhi_event_key(struct lhi_view *v, unsigned kind, const struct shm_slot *s,
     uint64_t token);
 
-/* About a lease or wait of the viewer's own. */
+/* Records an event about a lease or wait of the viewer's own. */
 void lhi_event_lease(struct lhi_view *v, unsigned kind, bool shared,
     const struct shm_slot *s, uint32_t ci, uint64_t token, unsigned cause);
 
@@ -37,26 +37,24 @@ lhi_event_tag(uint64_t sid, bool named)
 	return (uint32_t)(sid_inc(sid) & MASK(CLAIM_BITS - 1)) << 1 | named;
 }
 
-/* The viewer has handed a lease over to that session; the token is the new
- * one. */
+/* Records that the viewer has handed a lease over to that session; the token is
+ * the new one. */
 void lhi_event_handed_over(struct lhi_view *v, bool shared,
     const struct shm_slot *s, uint64_t to, uint64_t token);
 
-/* The viewer ended the hold of claim ci, which may be anybody's.  (By
+/* Records that the viewer ended the hold of claim ci, of any session.  (By
  * CAUSE_RELEASED: because its session was destroyed.) */
 void lhi_event_ended(struct lhi_view *v, unsigned cause, uint32_t ci,
     uint64_t token);
 
-/* The viewer's session has begun: who it is, in two events. */
+/* Records the identity of the viewer's new session, in two events. */
 void lhi_event_begin(struct lhi_view *v, uint64_t sid);
 
-/* About a session, perhaps the viewer's own. */
+/* Records an event about a session, perhaps the viewer's own. */
 void lhi_event_session(struct lhi_view *v, unsigned kind, uint64_t sid);
 
-/*
- * Read slot i of a ring that was copied: its event, its time, and which it is
- * of all that were ever written there.  False: there is none, or it is torn.
- */
+/* Reads slot i of a copied ring: its event, its time, and its number among all
+ * that were ever written there.  False: there is none, or it is torn. */
 bool lhi_event_read(const struct shm_ring *r, uint32_t i, struct lhi_event *e,
     int64_t *time_ns, uint64_t *number);
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Eviction: answers "may this key be forgotten?", and takes it out of the list.
+ * Eviction: removes an unused key from the list.
  *
- * What is forgotten is that nobody holds it.  What must not be forgotten is how
- * far its tokens had got: they go on above the floor of the hash's shard, which
- * is raised to them first (G2).
+ * The key's tokens must not be forgotten: they continue above the floor of the
+ * hash's shard, which is raised to them first (G2).
  *
- *	EV0	word FREE(v), nobody in the queue, not kept, linked, not kept
- *		back for a while (shm/session_named.c), no right to it
- *		(shm/cluster_right.c; who sets one holds the key)
+ *	EV0	word FREE(v), no waiter in the queue, not kept, linked, not
+ *		delayed (shm/session_named.c), no right to it
+ *		(shm/cluster_right.c; a process that sets one holds the key)
  *	EV1	word FREE(v) -> DYING(v+1)
- *	EV2	is there somebody in the queue now, or is it kept?
+ *	EV2	if there is a waiter in the queue now, or it is kept:
  *			word DYING(v+1) -> FREE(v+1): it is a key again
  *	EV3	the floor (of the shard, or of all cluster keys) raised to the
  *		token of v+1; before it, if the key has been granted in scope
@@ -21,36 +20,35 @@
  *		to be COMMITTED(v+1); then a walk past its place unlinks it
  *	EV6	word COMMITTED(v+1) -> UNUSED(v+2)
  *
- * Every step is a swap of an exact value, or raises what only rises, so anybody
- * may do it, again or instead: a lookup that comes upon its key, whoever looks
- * for an unused slot, and the evictor itself.
+ * Every step is a swap of an exact value, or raises a value that only rises, so
+ * any process may do it, again or instead: a lookup that finds its key, a
+ * search for an unused slot, and the evicting process itself.
  *
- * Why nothing of it can hit the slot's next life (C15):
+ * Why no step can affect the slot's next life (amendment C15):
  *	word	ver grows with EV1, EV6, the reservation, and never goes back
  *	next	its tag has grown by EV5's mark, which was there before EV6
  *	floor	hint, hash and flags are read before the word is seen to be
- *		DYING(v+1) still, so they are of this life, and late is not
+ *		still DYING(v+1), so they are of this life, and late is not
  *		wrong
  *	gen	is written by the next reserver alone
  *
- * Whoever comes meanwhile.
+ * Other operations meanwhile.
  *	acquire	swaps FREE(v), and fails after EV1
- *	wait	queues first and then looks at the word, while the evictor swaps
- *		the word and then looks at the queue (Dekker; all of it
+ *	wait	queues first and then reads the word, while the evicting process
+ *		swaps the word and then reads the queue (Dekker; all of it
  *		sequentially consistent): one of them sees the other.  A waiter
- *		that finds no key any more leaves, and looks the name up anew
- *	keep	the flag is set, then the word looked at; as with the queue
- *	make	of the same name: comes upon the dying one, and completes it
- *	value	a key that has one is not chosen, unless it is named for that
- *		(lh_destroy()).  Only who holds the key sets it, and FREE(v)
- *		says that nobody has held it since that was looked at
+ *		that finds no key any more leaves, and looks the name up again
+ *	keep	the flag is set, then the word read; as with the queue
+ *	make	of the same name: finds the dying one, and completes it
+ *	value	a key that has one is not chosen, unless lh_destroy() names it.
+ *		Only the holder of the key sets it, and FREE(v) says that the
+ *		key was not held since that was checked
  *
  * A slot is linked only after its word is FREE, so a fresh FREE slot that is
- * not in the list (EV0) belongs to its maker still.
+ * not in the list (EV0) still belongs to its maker.
  *
- * A crash or stop after EV1: the key is away until somebody comes upon it;
- * after EV4 the same; after EV6 nothing.  The count of freed slots may miss one
- * then.
+ * A crash or stop after EV1 or EV4: the key is not available until a process
+ * finds it; after EV6 nothing.  The count of freed slots may miss one then.
  */
 #include <errno.h>
 #include "base/clock.h"
@@ -94,7 +92,7 @@ is_kept(const struct shm_slot *s)
 	    lhi_consistency_noted(s);
 }
 
-/* Does anybody wait?  1, 0, -EUCLEAN. */
+/* True (1) if there is a waiter. Returns 1, 0, -EUCLEAN. */
 static int
 has_waiter(struct lhi_view *v, struct shm_slot *s)
 {
@@ -104,12 +102,13 @@ has_waiter(struct lhi_view *v, struct shm_slot *s)
 	/* pairs with: the waiter queues, then looks at the word */
 	if (link_idx(sh64_load_sc(&s->waitq)) == 0)
 		return 0;
-	/* perhaps it is somebody of an earlier life, or dead */
+	/* it may be a claim of an earlier life, or dead */
 	error = lhi_queue_first(v, s, 0, false, true, &first);
 	return error != 0 ? error : link_idx(sh64_load_sc(&s->waitq)) != 0;
 }
 
-/* EV2 to EV4, the word being w, DYING.  1: it is a key again; 0; -EUCLEAN. */
+/* Does EV2 to EV4, the word being w, DYING. Returns 1: it is a key again; 0;
+ * -EUCLEAN. */
 static int
 commit_eviction(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 {
@@ -151,7 +150,7 @@ commit_eviction(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 	return 0;
 }
 
-/* EV5 and EV6, the word being w, COMMITTED. */
+/* Does EV5 and EV6, the word being w, COMMITTED. */
 static int
 take_out_key(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the arrays of a table lie, and what makes two builds agree on it.
- * A pure function of five counts, so that creator, attacher and checker cannot
- * differ; the only place that multiplies counts by sizes.
+ * The places of a table's arrays, and the fingerprint by which two builds agree
+ * on them.  A pure function of five counts, so that creator, attacher and
+ * checker cannot differ; no other file multiplies counts by sizes.
  */
 #include <errno.h>
 #include "base/bits.h"

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bytes of a key: answers "is this slot that name?", while the slot may be
- * given to another key at any moment.
+ * The bytes of a key: compares a slot with a name, while the slot may be given
+ * to another key at any moment.
  *
  * Layout.  A key is an array of words, its first byte the lowest of the first
  * word, padded with zeroes; five of them are in the slot.  The rest of a longer
- * key is in a record of its own, whose owner is {gen, slot}.  A record is in
- * use only while that life of that slot points back at it; others are taken
- * over.
+ * key is in a record of its own, whose owner is {gen, slot}. A record is in use
+ * only while that life of that slot points back at it; others are taken over.
  *
- * Reading.  Nobody keeps a slot from changing lives, so what is read is
- * validated:	gen, then the word: it is a key,
- *		then the bytes,
- *		then the word: still a key, then gen: still the same.
+ * Reading.  A slot may change lives at any time, so every reading is validated:
+ *	gen, then the word: it is a key,
+ *	then the bytes,
+ *	then the word: still a key, then gen: still the same.
  * A reserver stores gen after the word is RESERVED and before the bytes, and
  * makes the word FREE after them.  So the first two readings say that the bytes
- * of that life are complete (with bytes before gen, or the word before gen, old
- * bytes could be read with a new gen: the wrong key), and the last two that
- * they were not yet replaced, neither in the slot nor in the record, which
- * nobody takes over before the word has ceased to be a key.  The bytes are
- * loaded with acquire and stored with release, in pair with each other and with
- * gen on both sides.
+ * of that life are complete.  (With bytes before gen, or the word before gen,
+ * old bytes could be read with a new gen: the wrong key.) The last two say that
+ * they were not yet replaced, neither in the slot nor in the record, which is
+ * not taken over before the word has ceased to be a key.  The bytes are loaded
+ * with acquire and stored with release, in pair with each other and with gen on
+ * both sides.
  *
  * Writing is in key_write.c.
  */
@@ -49,10 +48,8 @@ lhi_name_set(struct lhi_key_name *n, const char *key)
 	return 0;
 }
 
-/*
- * Begin to read a key: the first two readings.  Its length, or 0: no key.  *l
- * is where it goes on.
- */
+/* Begins to read a key: the first two readings.  Returns its length, or 0: no
+ * key.  *l is where it continues. */
 static size_t
 begin_read(struct lhi_view *v, const struct shm_slot *s, uint32_t *gen,
     const struct shm_long **l)

@@ -11,7 +11,7 @@
 /* A key of the table: a slot, in one of its lives. */
 struct lhi_ref {
 	struct shm_slot *slot;
-	uint64_t slot_ref;	/* its index, and which life of it */
+	uint64_t slot_ref;	/* its index, and the number of its life */
 };
 
 /* Returns the key of a slot_ref that lhi_slot() has seen to be in range.  (As a
@@ -40,7 +40,7 @@ lhi_key_load8(const char *p)
 	return le64toh(x);
 }
 
-/* The 1 to 7 bytes of a short key. */
+/* Returns the 1 to 7 bytes of a short key. */
 static inline uint64_t
 lhi_key_short(const char *key, size_t len)
 {
@@ -56,7 +56,9 @@ lhi_key_short(const char *key, size_t len)
 	    (uint64_t)(uint8_t)key[last] << 8 * last;
 }
 
-/* The last, incomplete word of a key whose length is no multiple of 8. */
+/*
+ * Returns the last, incomplete word of a key whose length is no multiple of 8.
+ */
 static inline uint64_t
 lhi_key_rest(const char *key, size_t len)
 {
@@ -64,7 +66,7 @@ lhi_key_rest(const char *key, size_t len)
 	    lhi_key_load8(key + len - 8) >> 8 * (8 - len % 8);
 }
 
-/* A key as words: how many it has, and the ith. */
+/* A key as words: their number, and the ith. */
 static inline size_t
 lhi_key_words(size_t len)
 {
@@ -78,7 +80,8 @@ lhi_key_word(const struct lhi_key_name *n, size_t i)
 	    lhi_key_rest(n->key, n->len);
 }
 
-/* How many of them are in the slot, and where the others are; NULL: nowhere. */
+/* Returns how many of them are in the slot, and where the others are; NULL:
+ * none. */
 #define KEY_INLINE_WORDS (SHM_KEY_INLINE / 8)
 
 static inline struct shm_long *
@@ -89,10 +92,8 @@ lhi_key_long(const struct lhi_view *v, const struct shm_slot *s)
 	return idx > 0 && idx < lhi_longs_ready(v) ? &v->longs[idx] : NULL;
 }
 
-/*
- * Does the slot say so, now?  (Long keys: no.)  Nothing is validated here: who
- * asks swaps a word that changes with the life of the slot.
- */
+/* True if the slot has that key, now.  (Long keys: false.) This validates
+ * nothing: the caller swaps a word that changes with the life of the slot. */
 static inline bool
 lhi_slot_is(const struct shm_slot *s, const char *key)
 {
@@ -112,17 +113,15 @@ lhi_slot_is(const struct shm_slot *s, const char *key)
 /* 0; -EINVAL, -ENAMETOOLONG, with a detail. */
 int lhi_name_set(struct lhi_key_name *n, const char *key);
 
-/*
- * Is the slot a key now, and this one?  1, and *gen says in which life; 0: it
- * is another one; -EAGAIN: it is none, or changes right now.
- */
+/* Compares the slot's key, if it is one, with this one.  Returns 1, and *gen is
+ * its life; 0: it is another one; -EAGAIN: it is none, or changes right now. */
 int lhi_key_match(struct lhi_view *v, const struct shm_slot *s,
     const struct lhi_key_name *n, uint32_t *gen);
 
 /*
- * The key's bytes, NUL-terminated, into buf[SHM_KEY_MAX + 1]; its length, or 0
- * when the slot holds no key (or what it says makes no sense).  They are all of
- * one life.
+ * Copies the key's bytes, NUL-terminated, into buf[SHM_KEY_MAX + 1]. Returns
+ * its length, or 0 if the slot holds no key (or its fields are impossible).
+ * They are all of one life.
  */
 size_t lhi_slot_key(struct lhi_view *v, const struct shm_slot *s, char *buf);
 
