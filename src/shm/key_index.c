@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The index: answers "where is the slot of this key?".
+ * The index: finds the slot of a key.
  *
  * Layout.  All keys are in one list, sorted by hash (the whole 64 bits; equal
- * ones in the order they came).  Buckets are nodes of the same list, short cuts
- * into it: at level L there are 2^L of them in use, and bucket b stands before
- * every key whose hash is at least the bits of b in reverse order.  So the keys
- * of bucket b are those whose upmost L bits are b reversed, and when the level
- * rises, each bucket's part of the list is halved by a new one, and no key
- * moves.  (Split-ordered lists: Shalev, Shavit 2006; the list is Harris's and
- * Michael's, as the wait queue is.)
+ * ones in the order of insertion). Buckets are nodes of the same list, as short
+ * cuts into it.  At level L there are 2^L of them in use, and bucket b is
+ * before every key whose hash is at least the bits of b in reverse order.  So
+ * the keys of bucket b are those whose upmost L bits are b reversed.  When the
+ * level rises, each bucket's part of the list is halved by a new one, and no
+ * key moves.  (Split-ordered lists: Shalev, Shavit 2006; the list is Harris's
+ * and Michael's, as the wait queue is.)
  *
  *	bucket 0 -> 0x1c.. -> 0x3f.. -> bucket 2 -> 0x40.. -> bucket 1 -> ...
  *
  * A node's link is slot.next, or the bucket's word: {mark, idx, tag}, idx a
  * slot, or SLINK_BUCKET and a bucket, or 0, the end.  Every write of a link
  * increments its tag, which is never reset, also when a slot is used again
- * elsewhere.  The mark of a slot's link says that the slot is out; that of a
- * bucket's word, INIT, that the bucket may not be linked yet; a word of 0, that
- * nobody needed it yet.
+ * elsewhere.  The mark of a slot's link says that the slot is out.  That of a
+ * bucket's word, INIT, says that the bucket may not be linked yet.  A word of 0
+ * says that it was never needed.
  *
  * Invariants.
  *  I1	An unmarked link of a linked node is changed only by a swap of its exact
@@ -28,44 +28,47 @@
  *  I3	A slot is used for another key only after a walk past its place has
  *	shown that no link leads to it (evict.c).
  *  I4	Each hop is validated: after a node has been read, the link that led to
- *	it must still have its exact value; else the walk begins again.  So is
- *	what is found, once more, when its key has been read: a slot that is
- *	being made is complete, and FREE, before it is linked, and who took it
- *	for the key then would have one that others cannot find, and make again.
+ *	it must still have its exact value; else the walk begins again.  The
+ *	result is validated once more when its key has been read: a slot that is
+ *	being made is complete, and FREE, before it is linked, and a caller that
+ *	took it for the key would have one that others cannot find, and make
+ *	again.
  *  I5	A key is linked by a swap of the very link that led past all keys of its
  *	hash, none of which was this one: no key is in the table twice.
  *  I6	Buckets stay.
  *
- * Making bucket b.  Whoever needs it makes it, its parents first (b without its
- * topmost bit, and so on, down to bucket 0, the head); any number at once:
+ * Making bucket b.  The process that needs it makes it, its parents first (b
+ * without its topmost bit, and so on, down to bucket 0, the head); any number
+ * at once:
  *	1 from the parent, find its place: the link `pred` -> cur
  *	2 load b's word; it is made, or b is in the list: done
- *	3 see that pred is still what it was
+ *	3 see that pred is still the same
  *	4 swap b's word to {INIT, cur}
  *	5 swap pred to lead to b
  *	6 swap b's word to {cur}, without INIT
- * Who meets b in the list does 6 before anything else, so that in the list only
- * words without INIT are changed, and 4 and 6 never undo what came behind b.
- * What if one maker does 4 after another one's 4 or 5?  His 3 came after he saw
- * the first one's word.  Had the first one's 5 been done by then, his pred
- * would have changed (b stands between it and cur).  So at his 3 both had the
- * same pred, and cur with it, since the first one's 5 can only succeed while
- * pred has not changed since the first one's own 3; and he writes what is
- * there, or, 6 having been done meanwhile, fails.
+ * A process that finds b in the list does step 6 before anything else.  So in
+ * the list only words without INIT are changed, and steps 4 and 6 never undo
+ * changes behind b.  One maker may do step 4 after another one's step 4 or 5.
+ * Its step 3 came after it saw the first one's word.  If the first one's step 5
+ * had been done by then, its pred would have changed (b is between it and cur).
+ * So at its step 3 both had the same pred, and cur with it, because the first
+ * one's step 5 can only succeed while pred has not changed since the first
+ * one's own step 3. It therefore writes the value that is there, or, if step 6
+ * has been done meanwhile, fails.
  *
  * A crash or stop of
  *	insert, before its last swap	the slot is not linked (key_slot.c)
  *	make, anywhere			others make the bucket
  *	unlinking			any walk past the place does it
- * Nobody ever waits for anybody here.
+ * No process ever waits for another here.
  *
- * A walk that looks for a key by name, and comes to a slot of its hash that is
- * no key now, says so and stops: the caller completes the slot's eviction
- * (key_slot.c) and walks again.  A walk that looks for a slot reads no names,
- * and so never stops for that: eviction itself relies on it.
+ * A walk for a key by name that finds a slot of its hash without a key reports
+ * that and stops: the caller completes the slot's eviction (key_slot.c) and
+ * walks again.  A walk for a slot reads no names, and so never stops for that:
+ * eviction itself relies on it.
  *
  * Not guaranteed: how long a walk is.  Buckets are added so that there is one
- * for a key (backing_grow.c); chance makes some parts longer.
+ * for each key (backing_grow.c); chance makes some parts longer.
  */
 #include <errno.h>
 #include "shm/damaged.h"
@@ -73,13 +76,13 @@
 #include "shm/key_bytes.h"
 #include "shm/key_token.h"
 
-/* as in wait_queue.c: before a list that does not hold still is called
+/* as in wait_queue.c: retries before a list that keeps changing is called
  * damaged */
 #define PASSES_MAX 100000u
 #define BAD_MAX 3
 #define PATH_MAX_ROUNDS 1000u
 
-/* What is looked for: a key, a slot of that hash, or a bucket. */
+/* The target of a walk: a key, a slot of that hash, or a bucket. */
 struct aim {
 	uint64_t place;		/* hash, or the bucket's place */
 	const struct lhi_key_name *name;
@@ -150,7 +153,7 @@ unlink_marked(const struct node *n, struct spot *at)
 	return true;
 }
 
-/* Read the node that was come upon in the list.  False: there can be none. */
+/* Reads a node of the list. Returns false if its index is impossible. */
 static bool
 read_node(struct lhi_view *v, uint32_t idx, struct node *n)
 {
@@ -181,7 +184,7 @@ read_node(struct lhi_view *v, uint32_t idx, struct node *n)
 
 enum verdict { BEFORE, FOUND, BEHIND, CHANGING };
 
-/* How does the validated node stand to what is looked for? */
+/* Compares the validated node with the target. */
 static enum verdict
 compare_node(struct lhi_view *v, uint32_t idx, const struct node *n,
     struct aim *aim)
@@ -192,7 +195,7 @@ compare_node(struct lhi_view *v, uint32_t idx, const struct node *n,
 		return FOUND;
 	if (n->place > aim->place)
 		return BEHIND;
-	if (aim->node & SLINK_BUCKET)	/* it stands before its equals */
+	if (aim->node & SLINK_BUCKET)	/* it is before its equals */
 		return n->place == aim->place ? BEHIND : BEFORE;
 	if (n->place < aim->place || n->slot == NULL || aim->name == NULL)
 		return BEFORE;
@@ -201,9 +204,9 @@ compare_node(struct lhi_view *v, uint32_t idx, const struct node *n,
 }
 
 /*
- * From bucket b, which is made, to what is looked for (1, *at leads to it), or
- * to its place (0); marked slots up to there are unlinked.  -EAGAIN, of a key
- * only: *at leads to a slot that may be it, and is no key now.  -EUCLEAN.
+ * Walks from bucket b, which is made, to the target (1, *at leads to it), or to
+ * its place (0); unlinks marked slots up to there.  -EAGAIN, for a key only:
+ * *at leads to a slot that may be it, and has no key now.  -EUCLEAN.
  */
 static int
 find_place_from(struct lhi_view *v, uint32_t b, struct aim *aim,
@@ -259,7 +262,7 @@ find_place_from(struct lhi_view *v, uint32_t b, struct aim *aim,
 	return lhi_damaged(v, "the list of keys cannot be walked", b, at->cur);
 }
 
-/* Make bucket b, its parent being made. */
+/* Makes bucket b; its parent is made. */
 static int
 make_bucket(struct lhi_view *v, uint32_t parent, uint32_t b)
 {
@@ -292,14 +295,14 @@ make_bucket(struct lhi_view *v, uint32_t parent, uint32_t b)
 	return lhi_damaged(v, "a bucket cannot be made", b, parent);
 }
 
-/* The bucket that b's part of the list was split off from. */
+/* Returns the bucket that b's part of the list was split off from. */
 static uint32_t
 parent_of(uint32_t b)
 {
 	return b == 0 ? 0 : b ^ 1u << (31 - __builtin_clz(b));
 }
 
-/* Make a bucket, and those that it needs.  0; -EUCLEAN. */
+/* Makes a bucket, and those that it needs. Returns 0; -EUCLEAN. */
 static __attribute__((noinline, cold)) int
 make_bucket_path(struct lhi_view *v, uint32_t b)
 {
@@ -366,7 +369,7 @@ lhi_index_insert(struct lhi_view *v, struct shm_slot *s,
 {
 	struct aim aim = { .place = n->hash, .name = n };
 	uint32_t idx = lhi_slot_idx(v, s);
-	/* once it is linked it may be evicted, and another key's next life */
+	/* once it is linked it may be evicted, and get another key */
 	uint32_t gen = sh32_load(&s->gen);
 	struct spot at;
 	uint32_t n_lost = 0;
@@ -382,11 +385,14 @@ lhi_index_insert(struct lhi_view *v, struct shm_slot *s,
 			return found;
 		}
 		lhi_point("slot.placed");
-		/* with what was evicted before its place was found empty */
+		/* with the floor of keys evicted before its place was found
+		 * empty */
 		found = lhi_slot_publish(v, s);
 		if (found != 0)
 			return found;
-		/* nobody else writes the link of a slot that is not linked */
+		/*
+		 * no other process writes the link of a slot that is not linked
+		 */
 		sh64_store(&s->next, slink_after(sh64_load(&s->next), at.cur));
 		lhi_point("slot.linking");
 		if (sh64_cas(at.pred, at.pred_link,

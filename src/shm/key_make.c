@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making keys: answers "where is there room for a new key?", and makes one.
+ * Making keys: finds room for a new key, and makes it.
  *
- * Making a key; what a crash (K) leaves, completed by whoever buries the
- * maker's claim (key_slot.c); a stop costs one slot while it lasts, and delays
- * nobody:
+ * A crash (K) leaves a state that is completed when the maker's claim is
+ * reclaimed (key_slot.c). A stop costs one slot while it lasts, and delays no
+ * other process.  The steps:
  *	1 claim: INSERT, slot	K: nothing to undo
  *	2 word: UNUSED -> RESERVED(claim)	K: -> UNUSED
  *	3 gen, then the rest	K: -> UNUSED
  *	4 the place in the list is found; then the floor is read;
- *	  hint, then word: RESERVED -> FREE(low bits of hint) (C7)
- *				K: not linked and made by this claim: -> UNUSED
- *	5 linked at that place, or 4 again	K: the key is there, and may be
- *	  evicted, and the slot another's: nothing of it is read any more, but
- *	  for the log
+ *	  hint, then word: RESERVED -> FREE(low bits of hint)
+ *	  (amendment C7)	K: not linked and made by this claim: -> UNUSED
+ *	5 linked at that place, or step 4 again
+ *				K: the key exists, and may be evicted, and the
+ *	  slot another's: it is not read any more, except for the log
  *	6 claim: FREE
  *
- * Room is looked for
+ * Room is searched for
  *	1 if some were freed: in 64 places
  *	2 among those that were never used
  *	3 by growing (backing_grow.c)
- *	4 everywhere, completing evictions, evicting keys that are idle: at
- *	  first only those that nobody used since the hand came by the last
- *	  time, and after 1,024 that were, any
- * Where to begin and how many were freed are hints: any value is safe.
+ *	4 everywhere, completing evictions, evicting idle keys: at first only
+ *	  those not used since the hand last passed them, and after 1,024 that
+ *	  were used, any
+ * The beginning of the search and the number of freed slots are hints: any
+ * value is safe.
  */
 #include <errno.h>
 #include "base/clock.h"
@@ -86,7 +87,7 @@ take_freed_slot(struct lhi_view *v, uint32_t ci)
 	return NULL;
 }
 
-/* The first of from .. to that can be had. */
+/* Reserves the first unused one of from .. to. */
 static struct shm_slot *
 take_unused_slot(struct lhi_view *v, uint32_t ci, uint32_t from, uint32_t to)
 {
@@ -109,8 +110,8 @@ take_any_slot(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
 	uint32_t spares = n < LHI_SPARES ? n : LHI_SPARES;
 	int64_t now_ns = lhi_now_ns(v);
 
-	(void)lhi_session_reclaim_dead(v); /* what the dead hold is no hindrance
-	    */
+	(void)lhi_session_reclaim_dead(v); /* keys held by the dead do not
+					    * matter */
 	for (uint32_t i = 0; i < n + spares; i++) {
 		uint32_t idx = (from + i) % n;
 		int gone = lhi_evict_idle(v, idx, now_ns, i < spares);
@@ -171,7 +172,7 @@ fill_slot(struct lhi_view *v, struct shm_slot *s, const struct lhi_key_name *n,
 {
 	int error;
 
-	/* before the key: who reads that reads this first and last */
+	/* before the key: a reader reads this first and last */
 	(void)sh32_xchg(&s->gen,
 	    (uint32_t)(sh64_load_rlx(&v->claims[ci].slot_ref) >> 32));
 	sh32_store(&s->maker, ci);
@@ -217,7 +218,7 @@ lhi_slot_make(struct lhi_view *v, const struct lhi_key_name *n, uint32_t ci,
 	}
 	lhi_point("slot.made");
 	sh64_store(&c->state, state_make(ST_FREE, seq, 0));
-	/* 1: somebody else made it meanwhile.  In zeros a key can be made as in
-	 * an empty table */
+	/* 1: another process made it meanwhile.  In zeros a key can be made as
+	 * in an empty table */
 	return lhi_damaged_or(v, error == 1 ? 0 : error);
 }

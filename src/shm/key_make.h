@@ -7,8 +7,8 @@
 
 /*
  * Finds the key, or makes it.  `ci` is a free claim of the caller's own claim
- * cache: what is being made is announced in it, and it is free again
- * afterwards.  0; -ENOSPC; -EUCLEAN.
+ * cache: the key being made is announced in it, and it is free again
+ * afterwards.  Returns 0; -ENOSPC; -EUCLEAN.
  */
 int lhi_slot_make(struct lhi_view *v, const struct lhi_key_name *n, uint32_t ci,
     struct lhi_ref *ref);

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slots: answers "which slot is this key's?", links and flags it, and completes
- * or undoes what was begun with it.  Keys are made in key_make.c, their tokens
- * are in key_token.c, their place in the list in key_index.c.
+ * Slots: finds a key's slot, links and flags it, and completes or undoes
+ * half-done changes.  Keys are made in key_make.c, their tokens are in
+ * key_token.c, their place in the list in key_index.c.
  *
  * Slots are type-stable: never unmapped, never anything else than slots.  A
  * lookup therefore takes no lock and no reference; it validates as it goes
- * (key_index.c, key_bytes.c), and what finally proves that the slot is still
- * the key is the swap of its lock word, whose version changes when a slot
- * changes lives.
+ * (key_index.c, key_bytes.c). The final proof that the slot is still the key is
+ * the swap of its lock word, whose version changes when a slot changes lives.
  *
  * Invariants.
  *  I1	hash, key and gen of a linked slot are constant; they are complete
  *	before the word becomes FREE, and the slot is linked only after that
- *	(C15).
- *  I2	A slot is linked by a swap that proves that the key was not there.
- *  I3	Whoever reserves a slot has announced it in an INSERT claim first.
+ *	(amendment C15).
+ *  I2	A slot is linked by a swap that proves that the key was missing.
+ *  I3	A process that reserves a slot has announced it in an INSERT claim
+ *	first.
  *  I4	slot.maker and slot.gen name the claim that made this life of the slot;
  *	they are stored only while the word is RESERVED by that claim.
  *
- * A lookup, or an insertion, that comes to a slot which may be its key, and is
- * no key now, completes the eviction of that and begins again.
+ * A lookup, or an insertion, that finds a slot which may be its key, and has no
+ * key now, completes the slot's eviction and begins again.
  *
- * A crash of a process that makes a key leaves an INSERT claim.  Whoever buries
- * that undoes what was made, unless the slot is linked: then the key is there.
+ * A crash of a process that makes a key leaves an INSERT claim.  Reclaiming
+ * that claim undoes the key, unless the slot is linked: then the key exists.
  */
 #include <errno.h>
 #include "shm/counters.h"
@@ -36,7 +36,8 @@
 
 #define PASSES_MAX LHI_SWAPS_MAX
 
-/* Slot s keeps the list from being walked: it is no key, and stays so. */
+/* Reports that slot s keeps the list from being walked: it has no key, and does
+ * not change. */
 static int
 report_stuck(struct lhi_view *v, const struct shm_slot *s)
 {

@@ -6,11 +6,11 @@
 #include <errno.h>
 #include "shm/key_index.h"
 
-/* lhi_slot_find(), after it met a slot that is no key now: ref->slot. */
+/* lhi_slot_find(), after it found a slot without a key: ref->slot. */
 int lhi_slot_find_again(struct lhi_view *v, const struct lhi_key_name *n,
     struct lhi_ref *ref);
 
-/* Finds a key by name.  1 found, 0 no such key, -EUCLEAN. */
+/* Finds a key by name. Returns 1: found, 0: no such key, -EUCLEAN. */
 static inline int
 lhi_slot_find(struct lhi_view *v, const struct lhi_key_name *n,
     struct lhi_ref *ref)
@@ -20,21 +20,19 @@ lhi_slot_find(struct lhi_view *v, const struct lhi_key_name *n,
 	return found != -EAGAIN ? found : lhi_slot_find_again(v, n, ref);
 }
 
-/*
- * Publishes slot s, which holds the key n, and links it.  0; 1: another process
- * has made that key, *ref says where; -EUCLEAN.
- */
+/* Publishes slot s, which holds the key n, and links it.  Returns 0; 1: another
+ * process has made that key, *ref is its place; -EUCLEAN. */
 int lhi_slot_insert(struct lhi_view *v, struct shm_slot *s,
     const struct lhi_key_name *n, struct lhi_ref *ref);
 
-/* Give the key a flag (KEY_KEPT, KEY_LOCAL).  False: it is gone already. */
+/* Gives the key a flag (KEY_KEPT, KEY_LOCAL). Returns false if it is gone. */
 bool lhi_slot_flag(struct lhi_view *v, const struct lhi_ref *ref,
     uint32_t flag);
 
-/* Take KEY_KEPT from the key again, if it is there still: it was. */
+/* Clears KEY_KEPT, if the key still exists. True if it was set. */
 bool lhi_slot_unkeep(struct lhi_view *v, const struct lhi_ref *ref);
 
-/* Has the key, in that life, been granted in scope local? */
+/* True if the key, in that life, was granted in scope local. */
 static inline bool
 lhi_slot_local(const struct lhi_ref *ref)
 {
@@ -49,7 +47,7 @@ lhi_slot_local(const struct lhi_ref *ref)
  * 0; -EUCLEAN. */
 int lhi_slot_undo(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
 
-/* Finish or undo what a dead session's INSERT claim announced. */
+/* Finishes or undoes the key that a dead session's INSERT claim announced. */
 int lhi_slot_settle_insert(struct lhi_view *v, uint32_t ci);
 
 #endif

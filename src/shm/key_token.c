@@ -1,44 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tokens of slots: answers "from which token on may this key be granted?" when
- * a slot is given to a key (key_make.c).
+ * Tokens of slots: the first token of a key when a slot is given to it
+ * (key_make.c).
  *
  * Tokens.  A key begins above the floor of its hash's shard, where it may have
- * been before, and above all that the slot has had, so that the word's version
- * never goes back.  The floor is read after the place was found: the same key
- * may have been made by others, used, and evicted, since this was begun, but
- * not since its place was found empty, or linking there fails.  So is the
- * shard's bit that says whether a key there was granted in scope local; if one
- * was, all of that shard's are treated so from then on.  In a table with a
- * fence file a key begins in the latest range of tokens, if others have got
- * there.
+ * been before, and above all tokens that the slot has had, so that the word's
+ * version never goes back.  The floor is read after the place was found.  The
+ * same key may have been made by others, used, and evicted, since this began,
+ * but not since its place was found empty, or linking there fails.  The same
+ * holds for the shard's bit that says whether a key there was granted in scope
+ * local; if one was, all of that shard's are treated so from then on.  In a
+ * table with a fence file a key begins in the latest range of tokens, if others
+ * have got there.
  *
- * Hint and version go up together, in steps of at most 2^38, so that whoever
- * finds the maker dead between the two can still tell by how much they differ;
- * but first the hint alone, by a multiple of 2^40, which does not show in the
- * version: one store moves the token so far.
+ * Hint and version go up together, in steps of at most 2^38, so that a process
+ * that finds the maker dead between the two can still compute their difference.
+ * Before that the hint alone goes up, by a multiple of 2^40, which does not
+ * show in the version: one store moves the token so far.
  *
- * Made, evicted and made again, a slot's tokens rise without a grant.  The
- * ceiling goes before them all the same: beyond it they would be taken for
- * those of the other kind, and the word go down.
+ * If a slot is made, evicted and made again, its tokens rise without a grant.
+ * The ceiling goes before them all the same: beyond it they would be taken for
+ * those of the other kind, and the word would go down.
  *
  * Two kinds.  Tokens of cluster keys are above 2^62 and all others below, so a
  * slot that was of the other kind in its last life begins anew:
- *	up	where its tokens had got is written down in its right (`was`);
+ *	up	the end of its ordinary tokens is stored in its right (`was`);
  *		then the hint is stored, then the word
  *	down	to the floor, or to `was` if that is above; the word, then the
  *		hint, then the word is FREE
- * in which nobody reads the word for a token, while it is RESERVED.  So the
- * words of all lives of one kind have versions that only rise (lock_word.c,
- * I1): who remembers a word of an earlier one, above all a thread's claim
- * cache, never sees it again.  Nor in lives of the other kind, though versions
- * there are any numbers: a FREE word of a cluster key has a bit of its own.  Of
- * a maker that dies in between there is left a slot whose tokens are where no
- * key's are: the next one goes the same way.  (`was` is raised only to a token
- * that one can have had.)
+ * Meanwhile no process reads the word for a token, because it is RESERVED. So
+ * the words of all lives of one kind have versions that only rise (lock_word.c,
+ * I1). A process that remembers a word of an earlier one, above all a thread's
+ * claim cache, never sees it again.  Nor does it in lives of the other kind,
+ * although versions there are any numbers: a FREE word of a cluster key has a
+ * bit of its own.  A maker that dies in between leaves a slot whose tokens are
+ * where no key's are: the next one goes the same way.  (`was` is raised only to
+ * a possible token.)
  *
- * A crash in between leaves a slot that is not linked: whoever buries the
- * maker's claim makes it UNUSED again (key_slot.c).
+ * A crash in between leaves a slot that is not linked: reclaiming the maker's
+ * claim makes it UNUSED again (key_slot.c).
  */
 #include <errno.h>
 #include "shm/cluster_right.h"
@@ -50,7 +50,7 @@
 #define TURN (UINT64_C(1) << VER_BITS)
 #define STEPS_MAX (TURN / STEP + 4)	/* less than a turn, and FREE */
 
-/* Is that no token that an ordinary key can have had? */
+/* True if no ordinary key can have had that token. */
 static bool
 is_beyond_ceiling(const struct lhi_view *v, uint64_t token)
 {
@@ -106,7 +106,7 @@ raise_to_cluster(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 	    report_changed_hands(v, s, w);
 }
 
-/* Down again: to the floor, but not to where the slot has been. */
+/* Goes down again: to the floor, but not to where the slot has been. */
 static int
 lower_to_floor(struct lhi_view *v, struct shm_slot *s, uint64_t w,
     uint64_t floor)
@@ -129,7 +129,7 @@ lower_to_floor(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 	    report_changed_hands(v, s, w);
 }
 
-/* Of a cluster key, the word being w: its last token is said to be that. */
+/* For a cluster key with the word w: its last token is said to be that. */
 static int
 publish_cluster_key(struct lhi_view *v, struct shm_slot *s, uint64_t w,
     uint64_t token)
@@ -166,7 +166,7 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 	uint32_t n = 0;
 	int error;
 
-	/* nobody else finds it before it is linked */
+	/* no other process finds it before it is linked */
 	if (word_mode(w) != WORD_FREE && !lhi_mutant_on(found_unlinked) &&
 	    (word_mode(w) != WORD_NONE || word_idx(w) != sh32_load(&s->maker)))
 		return report_changed_hands(v, s, w);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writing a key: puts its bytes into a slot that the caller has reserved, and,
- * if they are many, finds a record for the rest.  How keys are laid out, and
- * read meanwhile, is in key_bytes.c.
+ * if it is long, finds a record for the rest.  key_bytes.c describes the layout
+ * of keys, and how they are read meanwhile.
  *
- * A record of a long key is looked for
+ * A record of a long key is searched for
  *	1 in 64 places
  *	2 by growing (backing_grow.c)
- *	3 everywhere, evicting keys that are idle, as key_make.c does
+ *	3 everywhere, evicting idle keys, as key_make.c does
  *
- * A crash or stop of a writer leaves a RESERVED slot (key_slot.c).  The slot
- * points at its record before the record is taken, so a record that was taken
- * is in use, and not lost.
+ * A crash or stop of a writer leaves a RESERVED slot (key_slot.c). The slot
+ * points at its record before the record is taken, so a taken record is in use,
+ * and not lost.
  */
 #include <errno.h>
 #include "base/clock.h"
@@ -22,9 +22,9 @@
 #include "shm/evict.h"
 #include "shm/key_write.h"
 
-#define LOOKS 64		/* at records, before there are made more */
+#define LOOKS 64		/* records to look at before more are made */
 
-/* Is the record in use by that life of that slot? */
+/* True if the record is in use by that life of that slot. */
 static bool
 is_long_in_use(struct lhi_view *v, uint32_t idx, uint64_t owner)
 {
@@ -39,10 +39,8 @@ is_long_in_use(struct lhi_view *v, uint32_t idx, uint64_t owner)
 	    sh32_load(&s->long_idx) == idx;
 }
 
-/*
- * Look at `looks` records, from where the last one was found, for one that can
- * be had; with `evict`, idle keys give theirs up.  1 taken, 0, -EUCLEAN.
- */
+/* Searches `looks` records, from the last found one on, for a usable one; with
+ * `evict`, idle keys give theirs up.  Returns 1: taken, 0, -EUCLEAN. */
 static int
 take_long_record(struct lhi_view *v, struct shm_slot *s, uint32_t looks,
     bool evict)

@@ -58,7 +58,7 @@
 #define SHM_SOCKET	112u	/* of a path, with the NUL */
 
 /* header flags (any) */
-#define SHM_DAMAGED	0x1u	/* a confirmed inconsistency was met; sticky */
+#define SHM_DAMAGED	0x1u	/* an inconsistency was confirmed; sticky */
 #define SHM_RETIRED	0x2u	/* removed: shm/table_remove.c; sticky */
 #define SHM_REPAIRING 0x4u /* being repaired, or left so: offline/repair.c */
 #define SHM_LOG_GRANTS	0x8u	/* grants and releases are events, too */
@@ -67,40 +67,42 @@
 				 * op/token_ceiling.c */
 #define SHM_WANTED	0x20u	/* reapers are to leave it alone */
 
-/* What RETIRED and REPAIRING need beside the flag, so that no one bit leads to
- * what cannot be undone: lhi_noted() */
+/* The notes that RETIRED and REPAIRING need in addition to the flag, so that no
+ * single bit leads to an irreversible step: lhi_noted() */
 #define SHM_REMOVAL_NOTE UINT64_C(0x9d3a5c7162e84fb3)
 #define SHM_REPAIR_NOTE	UINT64_C(0x6a95e3184bd7f02c)
 
 /* header options (once) */
-#define SHM_OPT_HOLD_TIMES 0x1u	/* how long leases are held is told */
+#define SHM_OPT_HOLD_TIMES 0x1u	/* count how long leases are held */
 #define SHM_OPT_GLOBAL	0x2u	/* tokens rise over all keys: op/token_next.c */
 
 /* park */
 #define PARK_AWAKE	0u
-#define PARK_ASLEEP	1u	/* a kick wakes it */
+#define PARK_ASLEEP	1u	/* a wake-up wakes it */
 #define PARK_QUIET	2u	/* after a lost race; only cancel wakes it */
-#define PARK_ASKED	0x80000000u	/* | seq: whoever holds it in that use
-				 * is asked to release it: op/break.c */
+#define PARK_ASKED	0x80000000u	/* | seq: the holder in that use is
+					 * asked to release it: op/break.c */
 
 /* wflags, low bits */
 #define WAITER_BITS 12
-#define WAITER_SUSPECT	0x1u	/* did not take a free lock when it was first:
-				 * passed over until its owner clears it (C5) */
-#define WAITER_STARVING	0x2u	/* has been first for 1 ms: no more barging */
+#define WAITER_SUSPECT	0x1u	/* did not take a free key when it was first:
+				 * passed over until its owner clears it
+				 * (amendment C5) */
+#define WAITER_STARVING	0x2u	/* has been first for 1 ms: no more
+				 * overtaking */
 #define WAITER_SHARED	0x4u	/* wants shared mode */
 #define WAITER_BELL	0x8u	/* sleeps on its session's doorbell and not
 				 * on park: shm/doorbell.c */
-#define WAITER_UPGRADE	0x10u	/* a reader that wants the key for itself: op/
-				 * upgrade.c; stands before all others */
+#define WAITER_UPGRADE	0x10u	/* a reader that waits for an upgrade:
+				 * op/upgrade.c; before all others */
 #define WAITER_LOOK	0x20u	/* any: it is in a circle: op/deadlock.c */
-#define WAITER_NO_DEADLOCK	0x40u	/* never told of a deadlock */
-#define CLAIM_MOVING	0x80u	/* presenter: a named session's, who waits for
-				 * nothing: somebody hands it over, converts
-				 * or releases it, or was killed in that: shm/
-				 * session_named_end.c */
-#define MOVING_USE_SHIFT 8	/* beside it: low bits of the seq of the use */
-#define MOVING_USE_BITS	4	/* that moves: of others it says nothing */
+#define WAITER_NO_DEADLOCK	0x40u	/* ignores deadlocks */
+#define CLAIM_MOVING	0x80u	/* presenter: a named session's, which never
+				 * waits: it is being handed over, converted
+				 * or released, or a process was killed in
+				 * that: shm/session_named_end.c */
+#define MOVING_USE_SHIFT 8	/* next to it: low bits of the use's seq */
+#define MOVING_USE_BITS	4	/* that moves; other uses ignore it */
 #define MOVING_MASK \
 	(CLAIM_MOVING | (uint32_t)MASK(MOVING_USE_BITS) << MOVING_USE_SHIFT)
 
@@ -125,17 +127,17 @@ enum lhi_named_end {
 	NAMED_MAKER = 3
 };
 
-/* shm_session.doorbell: two counters that only rise, each told by itself; what
- * wraps over from the lower one is a needless look */
-#define BELL_LISTENS	0x1u	/* somebody may sleep on the word */
+/* shm_session.doorbell: two counters that only rise, each of its own; a carry
+ * from the lower one is a needless check */
+#define BELL_LISTENS	0x1u	/* a thread may sleep on the word */
 #define BELL_TURN	0x2u	/* one more: a waiter without a thread */
-#define BELL_LEASE	0x10000u /* one more: a lease has ended, or is asked
-				 * for */
+#define BELL_LEASE	0x10000u /* one more: a lease has ended, or is
+				  * requested */
 
 /* Which word of shm_session.stat, and of shm_header.gone: shm/counters.h. */
 enum lhi_counter {
 	/* what acquisitions are computed from */
-	STAT_SPENT = 0,		/* uses of claims that were none */
+	STAT_SPENT = 0,		/* uses of claims that were not acquisitions */
 	STAT_BASE = 1,		/* uses of its claims before it had them */
 	STAT_CHUNKS = 2,	/* how many chunks are in STAT_BASE */
 	/* as struct lh_counters has them */
@@ -205,8 +207,8 @@ struct lhi_geometry {
 	    rights_off, object_len;
 };
 
-/* Fill in the offsets, and what else follows from the counts; -EINVAL if those
- * are not within the limits of the format. */
+/* Computes the offsets and other values from the counts; -EINVAL if those are
+ * not within the limits of the format. */
 int lhi_geometry_place(struct lhi_geometry *g);
 
 /*

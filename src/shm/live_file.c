@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live file: answers "through which file does a table ask who lives?"
+ * The live file: the file through which a table asks which sessions live.
  *
- * The signs of life of a table are locks (session_bytes.c).  They are not locks
+ * The signs of life of a table are locks (session_bytes.c). They are not locks
  * on the object.  A process that may only read the object can lock its bytes,
- * and would lock everybody out or keep the dead alive.  So a table has a second
- * file, which is always empty:
+ * and would lock all others out or keep dead sessions alive.  So a table has a
+ * second file, which is always empty:
  *
  *	NAME.live.ID	ID: 16 digits, the first half of the table's id.  Mode,
  *			group and owner are the table's, but a user who may not
@@ -13,17 +13,18 @@
  *
  * A table finds its live file by the id, which is in the header (and its sum),
  * and is never another table's.  So the file of an older table of that name is
- * never taken for this one's.  It goes on to serve those who are attached to
+ * never taken for this one's.  It still serves processes that are attached to
  * that older table and have it open.  A file called NAME.live could not be
- * removed safely: between a look at it and its unlinking, the next table could
+ * removed safely: between a check of it and its unlinking, the next table could
  * put its own there.
  *
- * It believes the file not for its name: the locks of the living are on the
- * inode, so in a file that was put in its place everybody is dead.  The header
- * says which file it was made with (device, inode, birth time, handle:
- * table_place.c), and whoever opens one compares, by the descriptor.  If it is
- * another, nobody can tell who lives.  Those who have opened the right one go
- * on.  Nobody makes a new one for a table that has its name, not even a repair.
+ * The name alone proves nothing: the locks of the living are on the inode, so
+ * in a file that replaced it all sessions seem dead.  The header says which
+ * file it was made with (device, inode, birth time, handle: table_place.c), and
+ * a process that opens one compares these, by the descriptor.  If it is
+ * another, it is not known which sessions live.  Processes that have opened the
+ * right one go on.  No process makes a new one for a table that has its name,
+ * not even a repair.
  *
  * Made by the maker of the table:
  *	LF1	a file without a name; its byte MAKING is locked
@@ -39,22 +40,22 @@
  *	RM5	the file is unlinked
  *
  * Invariants.
- *  I1	A table that has its name has its live file, under the name that its
- *	header tells, unless its owner or root has removed it; and its header
- *	says which file that is.
+ *  I1	A table that has its name has its live file, under the name in its
+ *	header, unless its owner or root has removed it; and its header says
+ *	which file that is.
  *  I2	A file is unlinked by its maker before LF4, at RM5, or by a process that
  *	has locked MAKING and then seen the name NAME.table without that table.
  *	When MAKING is free, LF4 of that file has happened or never will; and a
  *	name that was unlinked is never given to the same table again.
- *  I3	No other byte is locked by whoever sweeps, so a sweeper that is stopped
- *	delays nobody.  It only looks whether one is locked: an old table may
- *	have users still, whose file is left.
+ *  I3	A sweeping process locks no other byte, so a stopped one delays no
+ *	other process.  It only checks whether one is locked: an old table may
+ *	still have users, whose file is left.
  *
- * A crash after LF1 or LF2 leaves nothing, one after LF3 or RM4 a file that
- * nobody uses.  Whoever makes or removes a table of that name the next time
- * removes it (lhi_live_file_sweep()).  A process that is stopped delays nobody.
+ * A crash after LF1 or LF2 leaves nothing, one after LF3 or RM4 an unused file.
+ * The next process that makes or removes a table of that name removes it
+ * (lhi_live_file_sweep()). A stopped process delays no other.
  *
- * What is asked through the file, and how, is in live_probe.c.
+ * live_probe.c asks through the file.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -90,7 +91,7 @@ lhi_live_file_leaf(char leaf[TABLE_LEAF_MAX], const char *path, uint64_t uuid)
 	lhi_table_dir_beside(leaf, path, suffix);
 }
 
-/* The first half of the id of the table that fd is. */
+/* Reads the first half of the id of the table that fd is. */
 static bool
 read_id(int fd, uint64_t *uuid)
 {
@@ -98,7 +99,7 @@ read_id(int fd, uint64_t *uuid)
 	    uuid)) == sizeof(*uuid);
 }
 
-/* Of the table's mode, what the live file has: all or nothing for each. */
+/* Returns the live file's mode, from the table's: all or nothing for each. */
 static mode_t
 mode_of(mode_t table)
 {
@@ -127,7 +128,7 @@ lhi_live_file_make(int dir, const char *path)
 	    strerror(-error));
 }
 
-/* LF3, of the table whose id begins with uuid. */
+/* Does LF3, for the table whose id begins with uuid. */
 static int
 link_file(int dir, const char *path, const struct stat *table, int fd,
     uint64_t uuid)
@@ -183,8 +184,8 @@ lhi_live_file_retire(int dir, const char *path, int object)
 	lhi_live_file_sweep(dir, path);
 }
 
-/* The id in the name of a live file, all of which begin with `prefix`, of n
- * characters.  False: it is none. */
+/* Reads the id in the name of a live file, all of which begin with `prefix`, of
+ * n characters.  Returns false if it is none. */
 static bool
 parse_leaf(const char *name, const char *prefix, size_t n, uint64_t *uuid)
 {

@@ -18,11 +18,11 @@ void lhi_live_file_leaf(char leaf[TABLE_LEAF_MAX], const char *path,
 int lhi_live_file_make(int dir, const char *path);
 
 /* Gives it the name that belongs to the table that is being made as `object`,
- * whose header and mode are final.  0; -errno. */
+ * whose header and mode are final.  Returns 0; -errno. */
 int lhi_live_file_name(int dir, const char *path, int object, int live);
 
-/* Removes the live file of the table that `object` is, which has got no name;
- * or which has lost it: and the signs beside it, and what others have left. */
+/* Removes the live file of the table that `object` is, which has got no name or
+ * has lost it; and its signs, and files that others have left. */
 void lhi_live_file_drop(int dir, const char *path, int object);
 void lhi_live_file_retire(int dir, const char *path, int object);
 
@@ -32,15 +32,15 @@ void lhi_live_file_sweep(int dir, const char *path);
 
 /*
  * Opens the live file of the table that is open as `object`, whose id begins
- * with uuid and which was made with that file.  A descriptor, of a description
- * of its own; -ESTALE: the table was removed just now; -EUCLEAN: the file is
- * gone, or another one stands there; -EXDEV: nobody says which; -errno.
+ * with uuid and which was made with that file.  Returns a descriptor, of a
+ * description of its own; -ESTALE: the table was removed just now; -EUCLEAN:
+ * the file is gone, or was replaced; -EXDEV: that is not known; -errno.
  */
 int lhi_live_file_open(const char *path, int object, uint64_t uuid,
     const struct lhi_place *place);
 
-/* fd is the live file of v's table, which is opened again to ask through it; or
- * from now on is what v asks through, opened for this. */
+/* Tells the view its live file fd: to be opened again for questions; or already
+ * opened for them. */
 void lhi_live_probe_know(struct lhi_view *v, int fd);
 void lhi_live_probe_attach(struct lhi_view *v, int fd);
 

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The probe: answers "through which descriptor can this process ask who lives?"
+ * The probe: the descriptor through which this process asks which sessions
+ * live.
  *
- * Each attachment opens two descriptions at lh_open().  One is locked and
- * pinned by the session.  The other, the probe, is kept to ask through, so that
- * a process which later changes its user or root, or has no descriptor left,
- * can still prove a death.  The probe must hold no session's byte: asked
- * through the description that holds it, the answer is always "free".  After a
- * closefrom() the probe's number may be a description that does.  Descriptions
- * have a position each, and nothing else here uses it.  So the probe's is set
- * to a random number, v->live_mark, and a descriptor is the probe only if
- * device, inode and position are right.  Whoever is told "free" checks that
- * once more afterwards (session_liveness.c).
+ * Each attachment opens two descriptions at lh_open(). One is locked and pinned
+ * by the session.  The other, the probe, is kept for questions, so that a
+ * process which later changes its user or root, or has no descriptor left, can
+ * still prove a death.  The probe must hold no session's byte: through the
+ * description that holds it, the answer is always "free". After a closefrom()
+ * the probe's number may be a description that does.  Each description has its
+ * own position, and nothing else here uses it.  So the probe's is set to a
+ * random number, v->live_mark, and a descriptor is the probe only if device,
+ * inode and position are right.  After the answer "free" this is checked once
+ * more (session_liveness.c).
  *
- * A probe that was lost is opened again by name, or through a descriptor that
- * is left.  If that fails nothing can be asked: the answer is "cannot tell",
+ * A probe that was lost is opened again by name, or through a remaining
+ * descriptor.  If that fails nothing can be asked: the answer is "cannot tell",
  * and is counted (STAT_BLIND).
  */
 #include <errno.h>
@@ -61,8 +62,8 @@ lhi_live_file_is(const struct lhi_view *v, int fd)
 	    (st.st_dev == v->live.device && st.st_ino == v->live.inode));
 }
 
-/* The same of one that was opened just now, by a name that anything may have
- * got since: another file with that inode number is none. */
+/* The same for one that was opened just now, by a name that may be another
+ * file's since: another file with that inode number is refused. */
 static bool
 is_same_file(const struct lhi_view *v, int fd)
 {

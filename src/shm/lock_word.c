@@ -1,41 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lock word: answers "is this key held, now?", and makes it so.
+ * The lock word: says whether a key is held, and frees it for others.
  *
- * The word and the holder's claim state are all that exclusion rests on:
+ * The word and the holder's claim state are all that exclusion relies on:
  *
  *	X(c, ver)	claim c holds the key; its state says until when
  *	S(h, ver)	the claims chained from h may hold it together
  *			(shm/readers.c); ver is that of the last one's push
- *	FREE(cause, ver) nobody does; ver is that of the last grant
+ *	FREE(cause, ver) the key is free; ver is that of the last grant
+ *
+ * Its transitions are W1 to W17 in doc/protocol.md ("Lock word").
  *
  * Invariants.
- *  I1	ver grows with every grant: a word value never comes back, so a swap
- *	from an exact value proves that nothing happened in between.
+ *  I1	ver grows with every grant: a word value never returns, so a swap from
+ *	an exact value proves that nothing happened in between.
  *  I2	While the word is X(c, ver), claim c is in the use that was announced
  *	for this grant: its state is HELD, or terminal (EXPIRED, BROKEN).  It is
  *	used again only after its owner has seen another word here.
  *  I3	Only the winner of a swap away from X(c, ver) may say how it ended; the
- *	cause travels in the FREE word to the next holder.
+ *	cause is in the FREE word, for the next holder.
  *
  * Freeing for others.  Load the word; judge the claim; swap exactly that word.
  *	HELD, deadline past	swap the state to EXPIRED first: extend swaps
  *				the same word, so one of the two loses (G3)
- *	EXPIRED, BROKEN		somebody stopped between the two swaps
- *	HELD, deadline past, and its named session has ended: which of both was
- *				first cannot be told: as the latter, so that
- *				what is to be kept back is (shm/session_named.c)
- *	session dead		the sticky flag is enough; the state is left to
- *				whoever buries the session
+ *	EXPIRED, BROKEN		a process stopped between the two swaps
+ *	HELD, deadline past, and its named session has ended: it is not known
+ *				which was first: as the latter, so that the
+ *				lock-delay is kept (shm/session_named.c)
+ *	session dead		the sticky flag is enough; reclaiming the
+ *				session changes the state
  *
- * Evidence is gathered after the word is loaded (C3): evidence from before
- * might be about an earlier use of the claim, and the word about a later one.
- * Conversely a claim that is expired although the word has moved on is past its
- * deadline anyway, in whatever use.
+ * Evidence is gathered after the word is loaded (amendment C3): evidence from
+ * before might be about an earlier use of the claim, and the word about a later
+ * one.  Conversely, a claim that is expired although the word has moved on is
+ * past its deadline anyway, in whatever use.
  *
- * A crash or stop between the two swaps leaves EXPIRED and X(c): everyone else
- * repeats the second.  After the second and before the wake-up, the first
- * waiter looks again within 20 ms.
+ * A crash or stop between the two swaps leaves EXPIRED and X(c): all others
+ * repeat the second.  After the second and before the wake-up, the first waiter
+ * checks again within 20 ms.
  */
 #include <errno.h>
 #include "base/clock.h"
@@ -55,7 +57,7 @@ lhi_lock_token(struct shm_slot *s, uint64_t word)
 	return token_of(sh64_load(&s->hint), word_ver(word));
 }
 
-/* We have made it so, its word still stands. */
+/* Reports an expiry that this process has made; its word is unchanged. */
 static void
 report_expired(struct lhi_view *v, uint32_t ci, uint64_t owner)
 {
@@ -139,7 +141,7 @@ lhi_lock_report_end(struct lhi_view *v, uint32_t ci, int judged,
 	}
 }
 
-/* Why a reader that has left the chain did. */
+/* Returns why a reader that has left the chain ended. */
 static enum lhi_cause
 cause_of_leaving(struct lhi_view *v, uint32_t ci)
 {
@@ -234,7 +236,7 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 		else if (lhi_claim(v, word_idx(w)) == NULL)
 			ended = lhi_damaged(v, "a lock word names no claim",
 			    lhi_slot_idx(v, s), w);
-		else	/* nobody holds exclusively what is idle */
+		else	/* an idle reader holds nothing exclusively */
 			ended = lhi_lock_judge(v, word_idx(w), now_ns,
 			    how | SETTLE_READERS, &cause);
 		if (ended == 0 || ended == -EUCLEAN)
@@ -242,7 +244,8 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 		if (ended == -EINTR)
 			continue;	/* others are at work */
 		if (ended < 0) {
-			/* in motion; damage is the same misfit each time */
+			/* a change under way; damage is the same misfit each
+			 * time */
 			if (w != misfit) {
 				misfit = w;
 				passes = 0;

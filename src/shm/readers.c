@@ -1,46 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The readers of a key: answers "who holds it together, and is anyone left?".
+ * The readers of a key: the chain of its shared leases.
  *
  * Layout.  While the lock word is S(h, ver), claims are linked from h on
- * through their rnext {mark, idx, tag}, the last comer first.  There is no
- * counter: a dead reader would leave it wrong, and nobody could tell by how
- * much.
+ * through their rnext {mark, idx, tag}, the latest first.  There is no counter:
+ * a dead reader would leave it wrong by an unknown amount.
  *
  *	push	rnext = head, state HELD, then the word's swap to S(c, ver + 1)
- *	idle	a release that leaves others behind only makes the state IDLE:
- *		the claim stays in the chain, and its owner's next acquire is
- *		one swap of its own line, IDLE -> HELD (revive)
- *	revoke	a writer, or whoever stands in for one, makes IDLE REVOKED
+ *	idle	a release next to other readers only makes the state IDLE: the
+ *		claim stays in the chain, and its owner's next acquire is one
+ *		swap of its own line, IDLE -> HELD (revive)
+ *	revoke	a writer, or a process acting for one, makes IDLE REVOKED
  *	leave	terminal (REVOKED, EXPIRED, BROKEN, session dead), then rnext is
  *		marked, then it is unlinked: from the head by a swap of the
  *		word, from within by a swap of the predecessor's rnext
  *
  * Invariants.
  *  I1	ver grows with every push; taking out the head does not change it.  For
- *	one ver the head only moves down the chain, so no word comes back.
+ *	one ver the head only moves down the chain, so no word returns.
  *  I2	A claim is marked only when it is terminal or its session dead, and the
- *	link was read before that was seen (C12): a HELD reader that lives is
- *	never marked, so the word cannot become FREE over it.
- *  I3	IDLE is in the chain and not marked: who revives it holds the key.
+ *	link was read before that was seen (amendment C12): a HELD reader that
+ *	lives is never marked, so the word cannot become FREE over it.
+ *  I3	IDLE is in the chain and not marked: reviving it holds the key.
  *  I4	A claim is used again only when no link leads to it: the word's swap
  *	took it out; or it was marked, and then the word had another mode, or a
  *	whole validated walk ended.
- *  I5	Claims join at the head only, so what follows a claim only gets fewer.
+ *  I5	Claims join at the head only, so there are only ever fewer behind one.
  *
- * Cost.  A claim is unlinked once.  A release at the head takes out whatever
- * has ended behind it; one further down only marks itself, then looks whether
- * it has become the head (pairs with: the word's swap, then the look at the
- * next claim's mark).  A writer looks at the head until it finds a live reader,
- * and need not look behind it.  Whole walks are for owners that want a claim
- * back, for burial, upgrades and listings; each cleans all that has ended on
- * its way.
+ * Cost.  A claim is unlinked once.  A release at the head takes out the ended
+ * claims behind it; one further down only marks itself, then checks whether it
+ * has become the head (pairs with: the word's swap, then the look at the next
+ * claim's mark). A writer checks the head until it finds a live reader, and
+ * need not look behind it.  Whole walks are for owners that need a claim back,
+ * for reclaiming, upgrades and listings; each cleans all ended claims on its
+ * way.
  *
  * A crash or stop of
  *	push, before the swap	a HELD claim that nothing names
- *	push, after it		a whole lease
+ *	push, after it		a complete lease
  *	leave, anywhere		terminal, marked or not: finished by the writer
- *				or reader that meets it at the head
+ *				or reader that finds it at the head
  *	revive			one swap
  *	revoke			REVOKED: as leave
  */
@@ -63,8 +62,8 @@ struct spot {
 	uint32_t cur;		/* 0: the end */
 };
 
-/* Take out what has ended at the head; what cannot be judged is left to the
- * next who looks. */
+/* Takes out ended claims at the head.  A claim that cannot be judged is left to
+ * the next process. */
 static int
 take_out_head(struct lhi_view *v, struct shm_slot *s, unsigned how)
 {
@@ -148,7 +147,7 @@ is_unchanged(struct shm_slot *s, const struct spot *at)
 	return sh64_load(at->link != NULL ? at->link : &s->word) == at->value;
 }
 
-/* Swap what leads to the marked claim past it.  False: look again. */
+/* Swaps the link to the marked claim past it. Returns false: look again. */
 static bool
 unlink_marked(struct lhi_view *v, struct shm_slot *s, struct spot *at,
     uint64_t marked)
@@ -182,13 +181,11 @@ struct sweep {
 	bool judge;		/* mark who has ended, too */
 	unsigned how;
 	int64_t now_ns;
-	uint32_t besides;	/* not 0: only to the first other that lives */
+	uint32_t besides;	/* not 0: only to the first other living one */
 };
 
-/*
- * One pass: unlink what is marked.  1 done; 0 the chain moved, look again;
- * -EUCLEAN: it led out of bounds.
- */
+/* Makes one pass: unlinks marked claims.  Returns 1: done; 0: the chain
+ * changed, look again; -EUCLEAN: it led out of bounds. */
 static int
 sweep_chain_once(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
 {
@@ -258,13 +255,13 @@ lhi_readers_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	const struct sweep sw = { .want = ci };
 	int error;
 
-	/* not to be pushed again by anyone: so this one look is enough */
+	/* not pushed again by any process: so this one look is enough */
 	if (word_mode(sh64_load_sc(&s->word)) != WORD_S)
 		return 0;
 	error = mark_reader(v, &v->claims[ci]);
 	if (error < 0)
 		return error;
-	/* whoever took it out has said so, if it came so far */
+	/* the process that took it out has said so, if it got that far */
 	if (link_idx(sh64_load(&v->claims[ci].rnext)) == LINK_OUT)
 		return 0;
 	return sweep_chain(v, s, &sw);

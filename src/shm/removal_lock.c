@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answers "am I the only one who removes this table's name?"
+ * The removal lock: one remover of a table's name at a time.
  *
- * A remover looks whether the name is the table's that it means, then unlinks
- * the name.  In between nobody else may unlink it and give it to a new table.
- * So a remover holds a lock.  It stands on a file that nobody but the table's
- * owner (or root) can open, NAME.removal: members of the table, and those who
- * may only read it, cannot keep the owner from removing it.
+ * A remover checks whether the name belongs to its table, then unlinks the
+ * name.  In between no other process may unlink it and give it to a new table.
+ * So a remover holds a lock.  It is on a file that only the table's owner (or
+ * root) can open, NAME.removal: members of the table, and users who may only
+ * read it, cannot prevent the owner from removing it.
  *
- * The file is made when it is wanted and unlinked by the holder of the lock
+ * The file is made when it is needed and unlinked by the holder of the lock
  * before it gives that up.  A process may open it just before that and lock it
  * afterwards, when another process has made and locked the next one.  So the
  * lock counts only if the file still has the name after it was locked.
@@ -16,10 +16,10 @@
  * The directory of the machine's tables is root's.  The owner that root's
  * configuration names can make and unlink nothing there.  So root makes the
  * file for that owner, together with the table, and it stays until root removes
- * the table.  What stands in such a file is not believed by root.
+ * the table.  Root does not trust the content of such a file.
  *
- * A crash leaves the file, unlocked; the next remover takes it.  A remover that
- * is stopped keeps others from removing that table, and from nothing else.  It
+ * A crash leaves the file, unlocked; the next remover takes it.  A stopped
+ * remover prevents others from removing that table, and nothing else.  It
  * writes its pid and pid namespace into the file, so that they can name it.
  */
 #include <errno.h>
@@ -53,7 +53,8 @@ has_name(int dir, const char *leaf, int fd)
 	    opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/* Leaves in the locked file who has the lock.  (Else nobody is named.) */
+/* Writes the holder of the lock into the locked file.  (If it fails, no holder
+ * can be named.) */
 static void
 write_own_pid(int fd)
 {

@@ -5,8 +5,11 @@
 
 #include <sys/types.h>
 
-/* Locks the name of the table at path for a removal.  A descriptor; -EAGAIN:
- * another process is at it; -EACCES: it is not ours to remove; -errno. */
+/*
+ * Locks the name of the table at path for a removal.  Returns a descriptor;
+ * -EAGAIN: another process is removing it; -EACCES: it is not ours to remove;
+ * -errno.
+ */
 int lhi_removal_lock(const char *path);
 /* Returns 1 if a process has that lock; 0 if none has; -1 if this process may
  * not ask, and the file of the lock is there. */

@@ -58,7 +58,7 @@
 
 #define GROUP 8u
 #define PLACES (2 * GROUP)
-#define LOOKS 1000		/* at a place that does not hold still */
+#define LOOKS 1000		/* reads of a place that keeps changing */
 #define ROUNDS 1000		/* against rivals */
 
 int
@@ -103,20 +103,20 @@ groups_of(const struct lhi_view *v, const struct lhi_request_name *n)
 	return (struct groups){ { g * GROUP, h * GROUP } };
 }
 
-/* The ith of its places. */
+/* Returns the ith of its places. */
 static struct shm_request *
 place_of(const struct lhi_view *v, const struct groups *g, unsigned i)
 {
 	return &v->requests[g->first[i / GROUP] + i % GROUP];
 }
 
-/* Read a place.  False: it does not hold still. */
+/* Reads a place. Returns false if it keeps changing. */
 static bool
 read_place(struct shm_request *r, struct lhi_request *q)
 {
 	q->several = false;
 	for (int i = 0; i < LOOKS; i++) {
-		/* pairs with: 2, the rival's swap to ASKED before it looks */
+		/* pairs with: RQ2, the rival's swap to ASKED before it reads */
 		q->r = r;
 		q->state = sh64_load_sc(&r->state);
 		q->name.session = sh64_load(&r->session);
@@ -147,8 +147,9 @@ lhi_request_forget(struct shm_request *r, uint64_t state)
 	    req_seq(state) + 1, 0, req_time(state)));		/* RQ10 */
 }
 
-/* PENDING, and who worked at it is dead.  `adopt`: make it ours if it came to
- * nothing. */
+/*
+ * For PENDING with a dead worker.  `adopt`: makes it ours if it had no result.
+ */
 static int
 take_over(struct lhi_view *v, struct lhi_request *q, bool adopt)
 {
@@ -171,7 +172,7 @@ take_over(struct lhi_view *v, struct lhi_request *q, bool adopt)
 	    -EAGAIN;						/* RQ5 */
 }
 
-/* What is q, which was found, by now?  -EAGAIN: it has moved. */
+/* Returns the present state of q, which was found. -EAGAIN: it changed. */
 static int
 judge_request(struct lhi_view *v, struct lhi_request *q, bool adopt)
 {
@@ -196,7 +197,7 @@ judge_request(struct lhi_view *v, struct lhi_request *q, bool adopt)
 	}
 }
 
-/* Its place, if it is PENDING or later.  1; 0: none; -EAGAIN. */
+/* Finds its place, if it is PENDING or later. Returns 1; 0: none; -EAGAIN. */
 static int
 find_place(struct lhi_view *v, const struct lhi_request_name *n,
     struct lhi_request *q)
@@ -251,9 +252,9 @@ lhi_request_find_lease(struct lhi_view *v, uint64_t session, uint64_t lease,
 }
 
 /*
- * A place for it: in the group that has more of the best ones, so that both
- * fill up alike; of those that ended, the first that did.  False: there is
- * none.
+ * Chooses a place for it: in the group that has more of the best ones, so that
+ * both fill up alike; of ended ones, the first that ended.  Returns false if
+ * there is none.
  */
 static bool
 choose_place(struct lhi_view *v, const struct lhi_request_name *n, bool probe,
@@ -284,8 +285,8 @@ choose_place(struct lhi_view *v, const struct lhi_request_name *n, bool probe,
 	return top != 0;
 }
 
-/* Look at all other places: 1 nobody else has the request, 0 somebody;
- * -EUCLEAN. */
+/* Reads all other places.  Returns 1: no other record has the request, 0: one
+ * has; -EUCLEAN. */
 static int
 has_no_rival(struct lhi_view *v, const struct lhi_request *mine)
 {
@@ -334,8 +335,8 @@ write_fields(struct lhi_request *q)
 	sh64_store(&r->lease, 0);
 }
 
-/* It is not known: make it ours.  REQUEST_OURS; -EAGAIN: a rival is quicker;
- * -ENOSPC; -EUCLEAN. */
+/* Makes an unknown request ours.  Returns REQUEST_OURS; -EAGAIN: a rival is
+ * quicker; -ENOSPC; -EUCLEAN. */
 static int
 enter_request(struct lhi_view *v, const struct lhi_request_name *n,
     struct lhi_request *q)
@@ -438,7 +439,7 @@ lhi_request_wrong(struct lhi_view *v, uint32_t i)
 		    !lhi_request_forgotten(v, other.state);
 	}
 	if (sh64_load(&q.r->state) != q.state)
-		return NULL;		/* it has moved on */
+		return NULL;		/* it has changed */
 	return !placed ? "a request that is not in its place" :
 	    twice ? "a request that is known twice" : NULL;
 }

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What stands behind a request: answers "is its worker dead?", "is the lease
- * held that it names?", and "may its record be had?"; and changes a record's
- * state.  See request_record.c.
+ * The facts behind a request: whether its worker is dead, its lease held, and
+ * its record reusable.  Changes a record's state.  See request_record.c.
  *
  * Dead.  The record's word has the number of the worker's session record, and
- * when it was written.  The worker has ended if nobody has that record now, or
- * somebody who began later; else the kernel is asked, as always
- * (session_liveness.c).
+ * its time.  The worker has ended if that record has no session now, or one
+ * that began later; else the kernel is asked, as always (session_liveness.c).
  *
  * Held.  By the claim and the lock word that the lease names, in that use and
- * with that token, before its deadline; not by what the record says.  A
- * reader's claim is announced before it is in the chain, and others may be in
- * it: so of a reader that was never told of its grant, the chain is asked, too.
- * Who reports a lease as past its deadline makes it so first (G3).
+ * with that token, before its deadline; not by the record.  A reader's claim is
+ * announced before it is in the chain, and others may be in it: so for a reader
+ * that never learnt of its grant, the chain is read, too.  A lease is reported
+ * as past its deadline only after it was made so (G3).
  *
- * While it is being converted or handed over, its claim is in the use that it
- * is to be of next, and may come back: the word grants the lease still, and, to
- * a reader, its claim's grant, which says of which push it is.
+ * While it is being converted or handed over, its claim is already in its next
+ * use, and may return.  The word still grants the lease, and so does a reader's
+ * claim's grant, which names its push.
  */
 #include <errno.h>
 #include <time.h>
@@ -65,7 +63,7 @@ lhi_request_pass_tick(const struct lhi_view *v)
 	const struct timespec nap = { 0, 1L << (TICK_SHIFT - 3) };
 	int64_t began = (int64_t)sh64_load(&v->me->attached_ns) - v->t0_ns;
 
-	/* (bounded: what is damaged may be later than now) */
+	/* (bounded: a damaged one may be later than now) */
 	for (int i = 0; i < 16 && began > 0 &&
 	    lhi_request_now(v) <= (uint64_t)began >> TICK_SHIFT; i++)
 		(void)nanosleep(&nap, NULL);
@@ -124,7 +122,7 @@ expire_lease(struct lhi_view *v, struct shm_slot *s, struct shm_claim *c,
 		    state_deadline(st));
 }
 
-/* Does word w grant the lease, whose claim's state was st? */
+/* True if word w grants the lease, whose claim's state was st. */
 static bool
 grants_lease(struct lhi_view *v, const struct lhi_request *q,
     struct shm_slot *s, struct shm_claim *c, uint64_t st, uint64_t w)
@@ -143,7 +141,8 @@ grants_lease(struct lhi_view *v, const struct lhi_request *q,
 	    lhi_readers_has(v, s, lid_claim(q->lease)) != 0;
 }
 
-/* Is it held, its claim's state being st?  (That is compared afterwards.) */
+/* True if it is held, its claim's state being st.  (That is compared
+ * afterwards.) */
 static bool
 is_held_in_state(struct lhi_view *v, const struct lhi_request *q,
     struct shm_claim *c, uint64_t st)
@@ -178,8 +177,8 @@ lhi_request_held(struct lhi_view *v, const struct lhi_request *q)
 
 	if (c == NULL || q->lease == 0)
 		return false;
-	/* again if it was extended meanwhile, or came to rest: else it would be
-	 * taken for lost, for good */
+	/* again if it was extended meanwhile, or came to rest: otherwise it
+	 * would be declared lost, for good */
 	for (int i = 0; i < LOOKS; i++) {
 		st = sh64_load(&c->state);
 		held = is_held_in_state(v, q, c, st);
