@@ -25,6 +25,8 @@ error_status(int error)
 	case EUCLEAN:
 	case EXDEV:
 		return EX_DAMAGED;
+	case ESRCH:		/* the process that it was to be bound to */
+		return EX_LOST;
 	case EHOSTUNREACH:
 	case EOVERFLOW:		/* the table must be made anew */
 	case ESTALE:		/* the table was removed while we used it */

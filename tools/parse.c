@@ -9,6 +9,7 @@
 #include <string.h>
 #include "daemon/exit_status.h"
 #include "daemon/text.h"
+#include "daemon/number.h"
 #include "daemon/usage_error.h"
 #include "open_table.h"
 #include "output.h"
@@ -25,6 +26,19 @@ parse_key(const char *key)
 	if (len > KEY_MAX)
 		return usage_error("the key is %zu bytes long: a key is 1 to "
 		    "%d bytes long", len, KEY_MAX);
+	return 0;
+}
+
+int
+parse_pid(const char *what, const char *text, int32_t *pid)
+{
+	uint64_t n;
+
+	if (parse_number(what, text, INT32_MAX, &n) != 0)
+		return EX_BAD_USAGE;
+	if (n == 0)
+		return usage_error("%s: 0 is no number of a process", what);
+	*pid = (int32_t)n;
 	return 0;
 }
 

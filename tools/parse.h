@@ -9,6 +9,7 @@
 
 /* Each returns 0, or EX_BAD_USAGE after a message that names `what`. */
 int parse_key(const char *key);
+int parse_pid(const char *what, const char *text, int32_t *pid);
 int parse_lease_id(const char *what, const char *text, uint64_t id[2]);
 
 /* Explains the option that getopt_long() has just refused by returning `c`.

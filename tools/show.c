@@ -174,8 +174,11 @@ show_party(char buf[PARTY_MAX], const struct lh_party *party)
 	if ((party->flags & LH_PARTY_SESSION) != 0) {
 		(void)strcpy(buf, "session ");
 		n = strlen(buf);
-		(void)text_clean(buf + n, PARTY_MAX - n, party->application,
+		n += text_clean(buf + n, PARTY_MAX - n - 16, party->application,
 		    LH_APPLICATION_MAX, true);
+		if ((party->flags & LH_PARTY_BOUND) != 0)
+			(void)snprintf(buf + n, PARTY_MAX - n, "[%" PRIu32 "]",
+			    party->pid);
 		return buf;
 	}
 	n = text_clean(buf, PARTY_MAX - 16, party->application,
@@ -271,6 +274,7 @@ set_optional_members(json_t *o, int64_t zero_ms, const struct lh_party *p)
 		{ LH_PARTY_UPGRADE, "upgrade" },
 		{ LH_PARTY_SESSION, "in_session" },
 		{ LH_PARTY_ENDS_WITH_SESSION, "ends_with_session" },
+		{ LH_PARTY_BOUND, "bound" },
 	};
 	int bad = 0;
 
@@ -308,8 +312,8 @@ show_party_json(int64_t zero_ms, const struct lh_party *p)
 	 * dead */
 	if ((p->flags & LH_PARTY_SESSION) != 0) {
 		bad = show_set_bytes(o, "session", p->application);
-		bad |= json_object_set_new(o, "maker_pid",
-		    json_integer(p->pid));
+		bad |= json_object_set_new(o, (p->flags & LH_PARTY_BOUND) != 0 ?
+		    "bound_pid" : "maker_pid", json_integer(p->pid));
 	} else {
 		bad = json_object_set_new(o, "pid", json_integer(p->pid));
 		bad |= json_object_set_new(o, "tid", json_integer(p->tid));

@@ -8,6 +8,10 @@
  *	...				leasehold renew "$s", every 30 s
  *	leasehold release disk "$id" "$token"
  *
+ * In a script, with a lease that lasts as long as the script:
+ *
+ *	leasehold acquire --for-pid $$ disk
+ *
  * Without a session `acquire` opens one for this lease and prints its name,
  * which begins with "acquire-". `release` ends it with its last lease.  Several
  * keys, with commas between them, are acquired all or none, into one session.
@@ -31,6 +35,7 @@
 #include "open_table.h"
 #include "output.h"
 #include "parse.h"
+#include "process_watch.h"
 #include "show.h"
 #include "verbs.h"
 
@@ -47,6 +52,8 @@ static const char acquire_help[] =
 "      --session S   the session; default $LEASEHOLD_SESSION, or a new one\n"
 "                    that ends with this lease\n"
 "      --ttl DUR     ttl of a new session (default 15s)\n"
+"      --for-pid PID open a session that lives as long as that process, and\n"
+"                    needs no renewal (in a script: --for-pid $$)\n"
 "  -s, --shared      share KEY with other readers\n"
 "  -n, --nonblock    do not wait\n"
 "  -w, --wait DUR    wait at most that long (default 1h), or \"forever\"\n"
@@ -63,10 +70,12 @@ static const char acquire_help[] =
 "      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
-enum { OPT_SESSION = 256, OPT_TTL, OPT_PRIORITY, OPT_INFO, OPT_REQUEST };
+enum { OPT_SESSION = 256, OPT_FOR_PID, OPT_TTL, OPT_PRIORITY, OPT_INFO,
+	OPT_REQUEST };
 
 static const struct option options[] = {
 	{ "conflict-exit-code", required_argument, NULL, 'E' },
+	{ "for-pid", required_argument, NULL, OPT_FOR_PID },
 	{ "info", required_argument, NULL, OPT_INFO },
 	{ "nonblock", no_argument, NULL, 'n' },
 	{ "priority", required_argument, NULL, OPT_PRIORITY },
@@ -86,6 +95,7 @@ struct acquire_args {
 	struct lh_acquire_opts opts;
 	struct lh_acquire_more more;
 	const char *session;	/* or NULL */
+	bool given;		/* by --session */
 	bool ttl;
 	bool try;		/* -n */
 	bool verbose;
@@ -117,8 +127,11 @@ take_option(int c, char *value, void *arg)
 		return 0;
 	case OPT_REQUEST:
 		return parse_lease_id("--request", value, h->more.request);
+	case OPT_FOR_PID:
+		return parse_pid("--for-pid", value, &h->session_opts.pid);
 	case OPT_SESSION:
 		h->session = value;
+		h->given = true;
 		return 0;
 	case OPT_TTL:
 		h->ttl = true;
@@ -259,7 +272,7 @@ acquire_into(struct acquire_args *h, struct lh_session *s)
 	if (e == 0 && status != EX_YES &&
 	    (h->more.request[0] | h->more.request[1]) == 0)
 		(void)lh_release_many(h->lh, h->leases, h->n);
-	return e == -ESTALE ? EX_LOST : status;
+	return e == -ESTALE || e == -ECANCELED ? EX_LOST : status;
 }
 
 /* Moves the leases into the session.  Returns 0, or -errno: lease *i was not
@@ -275,6 +288,35 @@ hand_over(struct acquire_args *h, struct lh_session *s, size_t *i)
 			break;
 	}
 	return e;
+}
+
+/* A session that is bound to a process needs no renewal, so it is opened first:
+ * a wait for a process that ends is over then. */
+static int
+acquire_for_process(struct acquire_args *h)
+{
+	char own[LH_SESSION_NAME_MAX + 1];
+	struct lh_cancel cancel = LH_CANCEL_INIT;
+	struct process_watch watch;
+	struct lh_session *s;
+	int e, status;
+
+	(void)snprintf(own, sizeof(own), IMPLICIT_SESSION "%" PRIx64,
+	    lh_session_id(h->lh));
+	h->session_opts.flags = LH_CREATE_ONLY;
+	e = lh_session_open(h->lh, own, &h->session_opts, &s);
+	if (e != 0)
+		return message_error(e, lh_error_detail(), "cannot open a "
+		    "session for process %d", (int)h->session_opts.pid);
+	h->session = own;
+	h->opts.cancel = &cancel;
+	process_watch_begin(&watch, h->session_opts.pid, &cancel);
+	status = acquire_into(h, s);
+	process_watch_end(&watch);
+	if (status != EX_YES)
+		(void)lh_session_destroy(s);
+	lh_session_close(s);
+	return status;
 }
 
 /* A session of its own is opened after the grant, so that it need not be
@@ -377,6 +419,13 @@ verb_acquire(int argc, char **argv)
 		return status;
 	if (h.session != NULL && *h.session == '\0')
 		h.session = NULL;
+	if (h.session_opts.pid != 0) {
+		if (h.given || h.ttl)
+			return usage_error("--for-pid opens a session that "
+			    "lives as long as that process: it goes neither "
+			    "with --session nor with --ttl");
+		h.session = NULL;
+	}
 	if (h.session != NULL && h.ttl)
 		return usage_error("--ttl is of a new session, and there is "
 		    "'%s' already", h.session);
@@ -387,7 +436,8 @@ verb_acquire(int argc, char **argv)
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
-	status = acquire_leases(&h);
+	status = h.session_opts.pid != 0 ? acquire_for_process(&h) :
+	    acquire_leases(&h);
 	(void)lh_close(h.lh);
 	return status;
 }

@@ -114,6 +114,12 @@ print_session(struct explain *x, const struct lh_party *p, int64_t now)
 	struct session_end end = { .id = p->id[0] };
 	char name[NAME_MAX_TEXT], span[SPAN_MAX];
 
+	if ((p->flags & LH_PARTY_BOUND) != 0) {
+		printf("    %s session %s, which ends with process %" PRIu32
+		    "\n", p->policy == LH_POLICY_STRICT ? "or until the end of"
+		    : "and with", text_name(name, p->application), p->pid);
+		return;
+	}
 	(void)lh_session_list(x->lh, NULL, find_session_end, &end);
 	printf("    %s session %s, %s", p->policy == LH_POLICY_STRICT ?
 	    "or until the end of" : "and with", text_name(name,

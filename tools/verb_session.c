@@ -34,13 +34,16 @@ static const char help[] =
 "       leasehold session list [OPTION...] [PREFIX]\n"
 "\n"
 "A session holds leases without a process, until it is destroyed or\n"
-"not renewed for its ttl.  NAME defaults to $LEASEHOLD_SESSION; without both,\n"
+"not renewed for its ttl; with --pid, until that process ends.\n"
+"NAME defaults to $LEASEHOLD_SESSION; without both,\n"
 "open chooses a new name.  open prints the name, renew the ttl in seconds,\n"
 "list the sessions whose names begin with PREFIX.\n"
 "Exit status 0; 1: there is no such session; 76: it has just ended.\n"
 "\n"
 "open:\n"
 "      --ttl DUR     how long it lives after each renewal (default 15s)\n"
+"      --pid PID     it lives as long as that process, and needs no renewal\n"
+"                    (in a script: --pid $$)\n"
 "      --lock-delay DUR  how long its keys stay locked after it expires\n"
 "      --delete      remove its keys when it ends, not just release them\n"
 "      --create-only fail if it exists\n"
@@ -62,13 +65,15 @@ static const char renew_help[] =
 "      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
-enum { OPT_TTL = 256, OPT_DELAY, OPT_DELETE, OPT_ONLY, OPT_NO_CREATE };
+enum { OPT_TTL = 256, OPT_DELAY, OPT_DELETE, OPT_ONLY, OPT_NO_CREATE,
+	OPT_PID };
 
 static const struct option options[] = {
 	{ "create-only", no_argument, NULL, OPT_ONLY },
 	{ "delete", no_argument, NULL, OPT_DELETE },
 	{ "lock-delay", required_argument, NULL, OPT_DELAY },
 	{ "no-create", no_argument, NULL, OPT_NO_CREATE },
+	{ "pid", required_argument, NULL, OPT_PID },
 	{ "ttl", required_argument, NULL, OPT_TTL },
 	{ NULL, 0, NULL, 0 },
 };
@@ -77,6 +82,7 @@ struct session_args {
 	struct table_opts table;
 	struct lh_session_opts opts;
 	bool any;		/* an option of open was given */
+	bool ttl;		/* this one was */
 	const char *name;
 	struct lh *lh;
 };
@@ -88,7 +94,10 @@ take_option(int c, char *value, void *arg)
 
 	a->any = true;
 	switch (c) {
+	case OPT_PID:
+		return parse_pid("--pid", value, &a->opts.pid);
 	case OPT_TTL:
+		a->ttl = true;
 		return parse_span("--ttl", value, &a->opts.ttl_ms);
 	case OPT_DELAY:
 		return parse_span("--lock-delay", value,
@@ -115,8 +124,10 @@ session_json(struct session_args *a, const struct lh_session_info *i)
 	    json_object_set_new(j, "ttl_ms", json_integer(i->ttl_ms)) != 0 ||
 	    json_object_set_new(j, "lock_delay_ms",
 	    json_integer(i->lock_delay_ms)) != 0 ||
-	    show_set_u64(j, "expires_ms", (uint64_t)lh_epoch_ms(a->lh,
-	    i->expires_ns)) != 0 ||
+	    (i->ttl_ms != 0 && show_set_u64(j, "expires_ms",
+	    (uint64_t)lh_epoch_ms(a->lh, i->expires_ns)) != 0) ||
+	    (i->ttl_ms == 0 && json_object_set_new(j, "bound",
+	    json_true()) != 0) ||
 	    show_set_u64(j, "made_ms", (uint64_t)lh_epoch_ms(a->lh,
 	    i->made_ns)) != 0 ||
 	    json_object_set_new(j, "on_end", json_string(i->on_end ==
@@ -208,10 +219,14 @@ print_session(const struct lh_session_info *i, void *arg)
 		l->bad |= j == NULL || json_array_append_new(l->all, j) != 0;
 		return 0;
 	}
-	printf("%-31s  %7s  %7s  %6" PRIu32 "  %" PRIu32 "\n",
-	    text_name(name, i->name), text_span(ttl, i->ttl_ms * 1000000),
-	    text_span(left, i->expires_ns - lh_clock_ns(l->a->lh)), i->leases,
-	    i->pid);
+	if (i->ttl_ms == 0)
+		printf("%-31s  %7s  %7s  %6" PRIu32 "  %" PRIu32 "\n",
+		    text_name(name, i->name), "bound", "-", i->leases, i->pid);
+	else
+		printf("%-31s  %7s  %7s  %6" PRIu32 "  %" PRIu32 "\n",
+		    text_name(name, i->name), text_span(ttl,
+		    i->ttl_ms * 1000000), text_span(left, i->expires_ns -
+		    lh_clock_ns(l->a->lh)), i->leases, i->pid);
 	return 0;
 }
 
@@ -273,6 +288,9 @@ verb_session(int argc, char **argv)
 	    strcmp(what, "destroy") != 0)
 		return usage_error("session what? leasehold session "
 		    "open|renew|destroy|list");
+	if (a.opts.pid != 0 && (a.ttl || (a.opts.flags & LH_NO_CREATE) != 0))
+		return usage_error("session open --pid: the session is made, "
+		    "and has no ttl: without --ttl and --no-create");
 	if (a.any && !make)
 		return usage_error("session %s takes no option of open", what);
 	if (a.table.json && !make && !all)

@@ -74,7 +74,9 @@ print_holder(struct status *q, const struct lh_party *p)
 	print_time(q->lh, "since", p->since_ns, now - p->since_ns, "", " ago");
 	if (p->policy != LH_POLICY_LEASE)
 		printf("%-9s%s\n", "policy", show_policy(p->policy));
-	if (p->expires_ns == INT64_MAX)
+	if (p->expires_ns == INT64_MAX && (p->flags & LH_PARTY_BOUND) != 0)
+		printf("%-9swith process %" PRIu32 "\n", "expires", p->pid);
+	else if (p->expires_ns == INT64_MAX)
 		printf("%-9snever\n", "expires");
 	else
 		print_time(q->lh, "expires", p->expires_ns, p->expires_ns - now,

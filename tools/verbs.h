@@ -10,6 +10,7 @@
  *				calls one
  *	open_table.c		the table that the options name
  *	output.c		standard output
+ *	process_watch.c		ends a wait with the process that it is for
  *	error_status.c		the exit status of a library's error
  *	parse.c			options that every verb has, and keys
  *	message.c		messages on standard error

@@ -117,7 +117,8 @@ class _LockOpts(Structure):
 
 class _SessionOpts(Structure):
     _fields_ = [("size", c_size_t), ("flags", c_uint32), ("on_end", c_uint32),
-                ("ttl_ms", c_int64), ("lock_delay_ms", c_int64)]
+                ("ttl_ms", c_int64), ("lock_delay_ms", c_int64),
+                ("pid", ctypes.c_int32), ("reserved", c_uint32)]
 
 
 class _SessionInfo(Structure):
@@ -608,12 +609,14 @@ class Leases(_Released, tuple):
 
 class Session:
     """A named session, as this process uses it: it lives for its ttl from each
-    renewal, and holds its leases without a process.  name None: a new one."""
+    renewal, and holds its leases without a process.  name None: a new one.
+    With pid it lives as long as that process, and is not renewed."""
 
     def __init__(self, table, name=None, *, ttl=15, lock_delay=0,
-                 delete=False, with_maker=False, create=True):
+                 delete=False, with_maker=False, create=True, pid=0):
         opts = _SessionOpts(size=ctypes.sizeof(_SessionOpts),
                             ttl_ms=_ms(ttl), lock_delay_ms=_ms(lock_delay),
+                            pid=pid,
                             on_end=1 if delete else 0,
                             flags=(_WITH_MAKER if with_maker else 0) |
                             (0 if create else _NO_CREATE))

@@ -13,6 +13,7 @@
  *   EALREADY	this live handle holds it
  *   EBUSY	in use
  *   ENOENT	no such table, key or lease
+ *   ESRCH	no such process (lh_session_opts.pid)
  *   EEXIST	there is such a table (LH_CREATE_ONLY)
  *   ENOSPC	table or memory full
  *   ENOMEM	this process is out of memory

@@ -58,6 +58,8 @@ struct lh_party {
 #define LH_PARTY_UPGRADE 0x10u	/* a wait of a reader to be the only one */
 #define LH_PARTY_ENDS_WITH_SESSION 0x20u /* expires_ns is when the named session
 				 * ends, unless that is renewed */
+#define LH_PARTY_BOUND 0x40u	/* with LH_PARTY_SESSION: that lives as long as
+				 * process `pid`, and is not renewed */
 
 /* What a thread, or its process, does. */
 enum lh_run {

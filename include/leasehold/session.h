@@ -61,11 +61,13 @@ struct lh_session_opts {
 				 * lh_session_destroy(), nobody is granted a key
 				 * that it held exclusively before that time has
 				 * passed */
+	int32_t pid;		/* not 0: bound to that process: see below */
+	uint32_t reserved;
 };
 
 /* ttl 15 s, no lock-delay, keys are released. */
 #define LH_SESSION_OPTS_INIT \
-	{ sizeof(struct lh_session_opts), 0, 0, 15000, 0 }
+	{ sizeof(struct lh_session_opts), 0, 0, 15000, 0, 0, 0 }
 
 /*
  * Open the living session of that name (1..31 bytes), and renew it; or make it,
@@ -73,17 +75,30 @@ struct lh_session_opts {
  * at: lh_session_info() tells those in force.  name NULL: make one, with a name
  * that nobody has.
  *
+ * With `pid` it is bound to that process, as this one counts processes: it has
+ * no ttl, is renewed by nobody, and ends when that process does, whoever made
+ * it.  Nobody takes a later process of the same number for it.  That process
+ * need not know the table: a shell script, for one.  Its end is seen by others
+ * of its pid namespace, also before anybody has waited for it; elsewhere the
+ * session lives until it is destroyed.  Leases of policy lease (the default)
+ * end at their own deadlines as well, so acquire with LH_POLICY_STRICT.  ttl_ms
+ * is not looked at.
+ *
  * 0 with *out to be closed; -ENOENT (LH_NO_CREATE: there is none), -EEXIST
- * (LH_CREATE_ONLY: there is one), -ENOSPC (session records are used up),
- * -EAGAIN (others make and end it all the time), -ESTALE (table removed),
- * -ENAMETOOLONG, -EINVAL, -ENOMEM, -EUCLEAN, -EPERM (inherited over fork).
+ * (LH_CREATE_ONLY: there is one; pid: it is not bound to that process), -ESRCH
+ * (pid: there is no such process), -EXDEV (pid: /proc does not show it),
+ * -EOPNOTSUPP (pid: the kernel has no pidfd_open()), -ENOSPC (session records
+ * are used up), -EAGAIN (others make and end it all the time), -ESTALE (table
+ * removed), -ENAMETOOLONG, -EINVAL, -ENOMEM, -EMFILE, -ENFILE, -EUCLEAN, -EPERM
+ * (inherited over fork).
  */
 int lh_session_open(struct lh *lh, const char *name,
     const struct lh_session_opts *opts, struct lh_session **out);
 
 /*
- * It lives for its ttl from now on.  The ttl in force, in ms; -ESTALE: it has
- * ended (also if nobody had noticed: then it has now, G3); -EPERM, -EINVAL.
+ * It lives for its ttl from now on.  The ttl in force, in ms; 0: it is bound to
+ * a process, and needs no renewal; -ESTALE: it has ended (also if nobody had
+ * noticed: then it has now, G3); -EPERM, -EINVAL.
  */
 int64_t lh_session_renew(struct lh_session *s);
 
@@ -114,13 +129,14 @@ struct lh_session_info {
 	uint64_t id;		/* first half of its leases' ids; of this
 				 * table's session alone */
 	char name[LH_SESSION_NAME_MAX + 1];
-	int64_t ttl_ms;
+	int64_t ttl_ms;		/* 0: bound: it ends with process `pid` */
 	int64_t lock_delay_ms;
-	int64_t expires_ns;	/* table clock: unless it is renewed */
+	int64_t expires_ns;	/* table clock: unless it is renewed; bound:
+				 * INT64_MAX */
 	int64_t made_ns;	/* table clock */
 	uint64_t maker;		/* session that it ends with, too; 0: none */
 	uint32_t on_end;	/* enum lh_on_end */
-	uint32_t pid, uid;	/* of who made it */
+	uint32_t pid, uid;	/* of its maker; bound: pid of its process */
 	uint32_t leases;	/* that it holds, about now */
 };
 

@@ -49,6 +49,11 @@ check_opts(const char *name, const struct lh_session_opts *o)
 	    name == NULL))
 		return lhi_fail(-EINVAL, "LH_NO_CREATE, and a session that is "
 		    "to be made");
+	if (o->pid != 0 && (o->flags & (LH_SESSION_WITH_MAKER |
+	    LH_NO_CREATE)) != 0)
+		return lhi_fail(-EINVAL, "a session that is bound to a process "
+		    "(pid) is made, and ends with that process: without "
+		    "LH_SESSION_WITH_MAKER and LH_NO_CREATE");
 	if (o->ttl_ms < TTL_MIN_MS || o->ttl_ms > LH_SESSION_TTL_MAX_MS)
 		return lhi_fail(-EINVAL, "a session ttl of %lld ms: use 100 ms "
 		    "to 30 days", (long long)o->ttl_ms);
@@ -84,6 +89,12 @@ find_or_make(struct lh *lh, const struct lhi_named_wish *wish, uint32_t flags,
 			return lhi_fail(-EEXIST, "there is a session '%.31s' "
 			    "in table %s", wish->name, lh->name);
 		/* a maker may have been stopped for a whole ttl */
+		if (error == -EEXIST && wish->ttl_ms == 0 && !lhi_bound_is_to(
+		    &lh->v.sessions[sid_idx(*sid)], &wish->bound))
+			return lhi_fail(-EEXIST, "there is a session '%.31s' "
+			    "in table %s, and it is not bound to process %d; "
+			    "use another name", wish->name, lh->name,
+			    (int)wish->bound.pid);
 		if (error == 0 || error == -EEXIST)
 			error = lhi_named_renew(&lh->v, *sid);
 	}
@@ -98,6 +109,7 @@ lh_session_open(struct lh *lh, const char *name,
 	static const struct lh_session_opts usual = LH_SESSION_OPTS_INIT;
 	const struct lh_session_opts *o = opts == NULL ? &usual : opts;
 	struct lhi_named_wish wish;
+	struct lhi_bound bound = { 0, 0, 0 };
 	char own[NAMED_NAME_MAX + 1];
 	unsigned long long number = 0;
 	int saved = errno, error = lhi_own(lh), cancel;
@@ -107,6 +119,8 @@ lh_session_open(struct lh *lh, const char *name,
 		error = lhi_fail(-EINVAL, "nowhere to put the handle (NULL)");
 	if (error == 0)
 		error = check_opts(name, o);
+	if (error == 0 && o->pid != 0)
+		error = lhi_bound_identify(&lh->v, o->pid, &bound);
 	if (error == 0 && name == NULL)
 		error = lhi_random_fill(&number, sizeof(number));
 	if (error != 0)
@@ -119,7 +133,8 @@ lh_session_open(struct lh *lh, const char *name,
 	wish = (struct lhi_named_wish){
 		.name = name == NULL ? own : name,
 		.maker = o->flags & LH_SESSION_WITH_MAKER ? lh->sid : 0,
-		.ttl_ms = (uint32_t)o->ttl_ms,
+		.ttl_ms = o->pid != 0 ? 0 : (uint32_t)o->ttl_ms,
+		.bound = bound,
 		.lock_delay_ms = (uint32_t)o->lock_delay_ms,
 		.on_end = o->on_end,
 	};
@@ -202,6 +217,8 @@ lh_session_keep(struct lh_session *s, int on)
 	error = lhi_named_renew(&s->lh->v, s->sid);
 	if (error != 0)
 		return error == -EOVERFLOW ? error : fail_session_ended(s);
+	if (sh32_load(&s->lh->v.sessions[sid_idx(s->sid)].ttl_ms) == 0)
+		return 0;	/* bound to a process: nothing to renew */
 	lhi_live_lock();
 	if (on != 0)
 		error = lhi_live_thread();

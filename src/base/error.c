@@ -152,7 +152,11 @@ report_busy(struct detail *d)
 		(void)snprintf(blind, sizeof(blind), "; this process cannot "
 		    "tell whether the holder lives, because it cannot use "
 		    "the table's live file (%s)", strerror(b->blind));
-	if (b->session)
+	if (b->bound)
+		(void)snprintf(who, sizeof(who), "session '%s', which lives as "
+		    "long as process %u%s,", b->application, b->pid,
+		    b->foreign ? " of another pid namespace" : "");
+	else if (b->session)
 		(void)snprintf(who, sizeof(who), "session '%s'",
 		    b->application);
 	else
@@ -211,6 +215,7 @@ lh_strerror(int error)
 	case EALREADY:	return "already held by this handle";
 	case EBUSY:	return "in use";
 	case ENOENT:	return "no such table, key or lease";
+	case ESRCH:	return "no such process";
 	case EEXIST:	return "there is such a table";
 	case ENOSPC:	return "table or shared memory full";
 	case ENOMEM:	return "out of memory";

@@ -23,6 +23,7 @@ struct lhi_busy_detail {
 	uint32_t readers;	/* 0: it is held exclusively */
 	bool shim;		/* the shim holds it */
 	bool session;		/* a named session, `application`, holds it */
+	bool bound;		/* that lives as long as process `pid` */
 	bool with_session;	/* expires_ns is the end of the named session */
 	bool waiters;		/* others wait for it */
 	bool foreign;		/* `pid` is of another pid namespace */

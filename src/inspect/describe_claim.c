@@ -30,7 +30,9 @@ describe_party(struct lhi_view *v, uint32_t ci, struct lh_party *p)
 		memcpy(p->application, se->application, LH_APPLICATION_MAX);
 		if (lhi_named_is(v, owner)) {
 			/* a named session's lease belongs to no thread */
-			p->flags |= LH_PARTY_SESSION;
+			p->flags |= LH_PARTY_SESSION |
+			    (sh32_load_rlx(&se->ttl_ms) == 0 ?
+			    LH_PARTY_BOUND : 0);
 			p->tid = 0;
 		}
 	}

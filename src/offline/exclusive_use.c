@@ -219,6 +219,7 @@ lhi_exclusive_use_no_named(struct lhi_view *v, const char *remedy)
 
 		if (sess_st(s) == SESS_NAMED && lhi_named_sound(v, i) &&
 		    !has_maker_ended(v, sh64_load(&v->sessions[i].maker)) &&
+		    !lhi_bound_process_gone(v, &v->sessions[i]) &&
 		    lhi_named_describe(v, sid_make(sess_inc(s), i), name,
 		    &until_ns) && lhi_now_ns(v) < until_ns)
 			return lhi_fail(-EBUSY, "%s is in use by the named "

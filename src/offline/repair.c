@@ -229,7 +229,7 @@ static void
 repair_sessions(struct lhi_view *v)
 {
 	for (uint32_t i = 0; i < v->geo.max_sessions; i++)
-		lhi_named_correct(v, i);
+		lhi_session_facts_correct(v, i);
 	for (uint32_t i = 1; i < lhi_slots_ready(v); i++)
 		if (!lhi_named_delay_sound(&v->slots[i]))
 			sh32_store(&v->slots[i].delay, 0);

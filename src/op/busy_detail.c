@@ -89,6 +89,7 @@ describe_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy_detail *b)
 		b->blind = 0;
 		b->sign_lost = false;
 		b->session = true;
+		b->bound = sh32_load_rlx(&se->ttl_ms) == 0;
 		b->with_session = until_ns < b->expires_ns;
 		if (b->with_session)
 			b->expires_ns = until_ns;

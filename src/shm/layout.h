@@ -124,7 +124,8 @@ enum lhi_named_end {
 	NAMED_LIVES = 0,
 	NAMED_DESTROYED = 1,
 	NAMED_TTL = 2,
-	NAMED_MAKER = 3
+	NAMED_MAKER = 3,
+	NAMED_PROCESS = 4	/* the process that it was bound to has */
 };
 
 /* shm_session.doorbell: two counters that only rise, each of its own; a carry

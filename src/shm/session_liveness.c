@@ -5,7 +5,8 @@
  * A session of a process is alive while its address space holds the `live` byte
  * of its record (session_bytes.c).  A named session has no process: it is alive
  * until the moment in its word `until`, and while its maker is
- * (session_named.c).  Either is DEAD once its record says so.
+ * (session_named.c), or the process that it is bound to (session_bound.c).
+ * Either is DEAD once its record says so.
  *
  * Proof of death.  Load the state, see ALIVE(inc); ask the kernel whether
  * `live` is locked; if not, swap exactly ALIVE(inc) -> DEAD(inc).  The swap
@@ -35,6 +36,7 @@
 #include "shm/counters.h"
 #include "shm/events.h"
 #include "shm/live_file.h"
+#include "shm/session_bound.h"
 #include "shm/session_bytes.h"
 #include "shm/session_liveness.h"
 #include "shm/session_sign.h"
@@ -76,6 +78,8 @@ cause_of_end(struct lhi_view *v, const struct shm_session *se, uint64_t u,
 {
 	if (lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(u)))
 		return lhi_view_same_time(v) ? NAMED_TTL : NAMED_LIVES;
+	if (probe && lhi_bound_process_gone(v, se))
+		return NAMED_PROCESS;
 	return is_maker_gone(v, sh64_load(&se->maker), probe) ? NAMED_MAKER :
 	    NAMED_LIVES;
 }

@@ -10,6 +10,9 @@
  *		UNTIL_FIRST, not a time: how it ended (enum lhi_named_end)
  *	maker	session id: when that ends, so does this; or 0
  *
+ * With ttl 0 it is bound to a process instead (session_bound.c): `until` is
+ * "never" until somebody proves that process dead.
+ *
  * The transitions of the state are SN6 to SN9 in doc/protocol.md ("Session").
  *
  * Invariants.
@@ -55,113 +58,31 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/error.h"
-#include "base/hash.h"
 #include "shm/damaged.h"
 #include "shm/session_bytes.h"
+#include "shm/session_facts.h"
 #include "shm/session_liveness.h"
 #include "shm/session_named.h"
 #include "shm/table_age.h"
 #include "shm/counters.h"
 #include "shm/session_reclaim.h"
 
-#define NAME_WORDS	(sizeof(((struct shm_session *)0)->application) / 8)
 #define SLACK_NS	(10 * NS_PER_MS)	/* of rounding, and clocks */
 #define MAKE_TRIES	200
 #define RENEW_TRIES	LHI_SWAPS_MAX	/* each time another was quicker */
 
-struct name {
-	uint64_t w[NAME_WORDS];
-};
-
-/* ttl_ms from now on, and after `old`. */
+/* ttl_ms from now on, and after `old`; without a ttl never. */
 static uint64_t
 until_after(const struct lhi_view *v, uint64_t inc, uint32_t ttl_ms,
     uint64_t old)
 {
 	uint64_t d = lhi_deadline(v, lhi_now_ns(v) + ttl_ms * NS_PER_MS);
 
+	if (ttl_ms == 0)
+		return lhi_until_make(inc, DEADLINE_MAX);
 	if (d <= state_deadline(old) && state_deadline(old) < DEADLINE_MAX)
 		d = state_deadline(old) + 1;		/* I2 */
 	return lhi_until_make(inc, d < UNTIL_FIRST ? UNTIL_FIRST : d);
-}
-
-static struct name
-name_of(const char *text)
-{
-	struct name n;
-
-	memset(&n, 0, sizeof(n));
-	memcpy(&n, text, strnlen(text, NAMED_NAME_MAX));
-	return n;
-}
-
-/* Each word's load comes before the next look at the state. */
-static struct name
-name_in_record(const struct shm_session *se)
-{
-	const shm_u64 *w = (const shm_u64 *)(const void *)se->application;
-	struct name n;
-
-	for (unsigned i = 0; i < NAME_WORDS; i++)
-		n.w[i] = sh64_load(&w[i]);
-	return n;
-}
-
-/* What is written once in a record: name, maker, ttl, lock-delay, on_end. */
-struct facts {
-	uint64_t w[NAME_WORDS + 4];
-};
-
-static struct facts
-facts_of(const struct shm_session *se)
-{
-	const struct name n = name_in_record(se);
-	struct facts f;
-
-	memcpy(f.w, n.w, sizeof(n.w));
-	f.w[NAME_WORDS] = sh64_load(&se->maker);
-	f.w[NAME_WORDS + 1] = sh32_load(&se->ttl_ms);
-	f.w[NAME_WORDS + 2] = sh32_load(&se->lock_delay_ms);
-	f.w[NAME_WORDS + 3] = sh32_load(&se->on_end);
-	return f;
-}
-
-/* What `sum` has to be. */
-static uint32_t
-sum_of(const struct facts *f)
-{
-	return (uint32_t)lhi_hash(f, sizeof(*f));
-}
-
-static bool
-has_facts(uint64_t s)
-{
-	return sess_st(s) == SESS_NAMED || (sess_st(s) == SESS_DEAD &&
-	    sess_marked(s));
-}
-
-void
-lhi_named_correct(struct lhi_view *v, uint32_t idx)
-{
-	struct shm_session *se = &v->sessions[idx];
-	shm_u64 *name = (shm_u64 *)(void *)se->application;
-	struct facts f = facts_of(se);
-	uint32_t sum = sh32_load(&se->sum);
-
-	if (!has_facts(sh64_load(&se->state)) || sum_of(&f) == sum)
-		return;
-	for (unsigned bit = 0; bit < 8 * sizeof(f); bit++) {
-		f.w[bit / 64] ^= UINT64_C(1) << bit % 64;
-		if (sum_of(&f) == sum)
-			break;
-		f.w[bit / 64] ^= UINT64_C(1) << bit % 64;
-	}
-	for (unsigned i = 0; i < NAME_WORDS; i++)
-		sh64_store(&name[i], f.w[i]);
-	sh64_store(&se->maker, f.w[NAME_WORDS]);
-	sh32_store(&se->ttl_ms, (uint32_t)f.w[NAME_WORDS + 1]);
-	sh32_store(&se->lock_delay_ms, (uint32_t)f.w[NAME_WORDS + 2]);
-	sh32_store(&se->on_end, (uint32_t)f.w[NAME_WORDS + 3]);
 }
 
 bool
@@ -169,12 +90,15 @@ lhi_named_sound(const struct lhi_view *v, uint32_t idx)
 {
 	const struct shm_session *se = &v->sessions[idx];
 	uint64_t u = sh64_load(&se->until), s = sh64_load(&se->state);
-	const struct facts f = facts_of(se);
 
-	if (has_facts(s) && sh32_load(&se->sum) != sum_of(&f))
+	if (lhi_session_has_facts(s) && !lhi_session_facts_fit(se))
 		return sh64_load(&se->state) != s;	/* it moved */
 	if (sess_st(s) != SESS_NAMED)
 		return true;
+	if (sh32_load_rlx(&se->ttl_ms) == 0)
+		return lhi_until_is_of(u, sess_inc(s)) &&
+		    (lhi_until_has_ended(u) ||
+		    state_deadline(u) == DEADLINE_MAX);
 	/* a renewal makes it end ttl from then, rounded up */
 	return lhi_until_is_of(u, sess_inc(s)) && (lhi_until_has_ended(u) ||
 	    lhi_deadline_ns(v, state_deadline(u)) <= lhi_now_ns(v) +
@@ -221,6 +145,8 @@ lhi_named_renew(struct lhi_view *v, uint64_t sid)
 		if (!lhi_named_is(v, sid) || lhi_session_dead(v, sid, true) ||
 		    !lhi_until_is_of(u, sid_inc(sid)) || lhi_until_has_ended(u))
 			return -ESTALE;
+		if (state_deadline(u) == DEADLINE_MAX)
+			return 0;	/* bound to a process: no ttl */
 		if (lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(u)))
 			continue;	/* it was renewed meanwhile */
 		lhi_point("named.renewing");
@@ -241,16 +167,16 @@ lhi_named_renew(struct lhi_view *v, uint64_t sid)
 int
 lhi_named_find(struct lhi_view *v, const char *name, uint64_t *sid)
 {
-	const struct name want = name_of(name);
+	const struct lhi_session_name want = lhi_session_name_of(name);
 
 	for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
 		struct shm_session *se = &v->sessions[i];
 		uint64_t s = sh64_load(&se->state);
-		struct name has;
+		struct lhi_session_name has;
 
 		if (!lhi_named_is_made(s))
 			continue;
-		has = name_in_record(se);
+		has = lhi_session_name_in(se);
 		if (memcmp(&has, &want, sizeof(has)) != 0 ||
 		    sh64_load_sc(&se->state) != s ||
 		    lhi_session_dead(v, sid_make(sess_inc(s), i), true))
@@ -268,24 +194,25 @@ describe_session(struct lhi_view *v, uint32_t idx, uint64_t inc,
 {
 	struct shm_session *se = &v->sessions[idx];
 	shm_u64 *w = (shm_u64 *)(void *)se->application;
-	const struct name n = name_of(wish->name);
-	struct facts f;
+	const struct lhi_session_name n = lhi_session_name_of(wish->name);
+	const struct lhi_bound *b = &wish->bound;
 
-	sh32_store_rlx(&se->pid, (uint32_t)getpid());
+	/* (pidns_ino 0: no process is behind it) */
+	sh32_store_rlx(&se->pid, b->pid != 0 ? (uint32_t)b->pid :
+	    (uint32_t)getpid());
 	sh32_store_rlx(&se->uid, (uint32_t)getuid());
-	sh64_store_rlx(&se->pidns_ino, 0);	/* no process is behind it */
+	sh64_store_rlx(&se->pidns_ino, b->pidns_ino);
 	sh32_store(&se->sign, 0);
-	sh64_store_rlx(&se->start_ticks, 0);
+	sh64_store_rlx(&se->start_ticks, b->start_ticks);
 	sh64_store_rlx(&se->attached_ns, (uint64_t)lhi_now_ns(v));
-	for (unsigned i = 0; i < NAME_WORDS; i++)
+	for (unsigned i = 0; i < SESSION_NAME_WORDS; i++)
 		sh64_store(&w[i], n.w[i]);
 	sh64_store(&se->maker, wish->maker);
 	sh64_store_rlx(&se->outer, 0);
 	sh32_store(&se->ttl_ms, wish->ttl_ms);
 	sh32_store(&se->lock_delay_ms, wish->lock_delay_ms);
 	sh32_store(&se->on_end, wish->on_end);
-	f = facts_of(se);
-	sh32_store(&se->sum, sum_of(&f));
+	sh32_store(&se->sum, lhi_session_facts_sum(se));
 	sh64_store(&se->until, until_after(v, inc, wish->ttl_ms, 0));
 }
 
@@ -354,8 +281,8 @@ reserve_any_record(struct lhi_view *v, int fd,
  * -EUCLEAN.
  */
 static int
-find_rival(struct lhi_view *v, uint32_t idx, const struct name *want,
-    uint64_t *sid)
+find_rival(struct lhi_view *v, uint32_t idx,
+    const struct lhi_session_name *want, uint64_t *sid)
 {
 	const uint32_t most = v->geo.max_sessions + LHI_SWAPS_MAX;
 	uint32_t n = 0;
@@ -363,13 +290,13 @@ find_rival(struct lhi_view *v, uint32_t idx, const struct name *want,
 	for (uint32_t i = 0; i < v->geo.max_sessions && LHI_WITHIN(n, most);) {
 		struct shm_session *se = &v->sessions[i];
 		uint64_t s = sh64_load_sc(&se->state);
-		struct name has;
+		struct lhi_session_name has;
 
 		if (i == idx || sess_st(s) != SESS_NAMED) {
 			i++;
 			continue;
 		}
-		has = name_in_record(se);
+		has = lhi_session_name_in(se);
 		if (sh64_load_sc(&se->state) != s)
 			continue;		/* look at it again */
 		if (memcmp(&has, want, sizeof(has)) != 0) {
@@ -394,7 +321,7 @@ static int
 make_session_once(struct lhi_view *v, int fd, const struct lhi_named_wish *wish,
     uint64_t *sid)
 {
-	const struct name want = name_of(wish->name);
+	const struct lhi_session_name want = lhi_session_name_of(wish->name);
 	uint64_t s = 0;
 	int idx = reserve_any_record(v, fd, wish, &s), rival;
 

@@ -3,18 +3,20 @@
 #ifndef LHI_SESSION_NAMED_H
 #define LHI_SESSION_NAMED_H
 
+#include "shm/session_bound.h"
+#include "shm/session_facts.h"
 #include "shm/session_liveness.h"
 
 /* What a session that is to be made is like. */
 struct lhi_named_wish {
 	const char *name;	/* 1 .. 31 bytes */
 	uint64_t maker;		/* ends with that session; or 0 */
-	uint32_t ttl_ms;
+	uint32_t ttl_ms;	/* 0: bound.pid is set */
+	struct lhi_bound bound;	/* all 0: to no process */
 	uint32_t lock_delay_ms;
 	uint32_t on_end;	/* NAMED_DELETE, or 0 */
 };
 
-#define NAMED_NAME_MAX	31u
 #define NAMED_DELAY_MAX_MS 600000u
 
 /* The living session of that name: 1, *sid; or 0. */
@@ -44,10 +46,6 @@ bool lhi_named_sound(const struct lhi_view *v, uint32_t idx);
 
 /* True if the slot's delay is one that somebody has set, or none. */
 bool lhi_named_delay_sound(const struct shm_slot *s);
-
-/* For a repair, with nobody attached: makes what is written once in such a
- * record fit its sum, if one bit of it is all that was changed. */
-void lhi_named_correct(struct lhi_view *v, uint32_t idx);
 
 /* Why is a word FREE that was freed for that session, which is dead? */
 enum lhi_cause lhi_named_cause(const struct lhi_view *v, uint64_t sid);

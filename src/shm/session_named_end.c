@@ -69,7 +69,8 @@ ended_record(const struct lhi_view *v, uint64_t sid, enum lhi_named_end *how)
 	if (sess_st(s) != SESS_DEAD || !sess_marked(s) ||
 	    sess_inc(s) != sid_inc(sid))
 		return NULL;
-	*how = (enum lhi_named_end)(state_deadline(sh64_load(&se->until)) & 3);
+	*how = (enum lhi_named_end)(state_deadline(sh64_load(&se->until)) &
+	    (UNTIL_FIRST - 1));
 	/* and that was its own word still */
 	return sh64_load(&se->state) == s ? se : NULL;
 }

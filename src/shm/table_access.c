@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who may use a table: answers "why may I not, and who can change that?".
+ * Permission to use a table: answers "why may I not, and who can change that?".
  *
  * It is asked only after the kernel has refused, so it decides nothing.  The
  * object's owner, group and mode say whom the kernel admits.  Names of users
@@ -23,7 +23,7 @@
 
 #define WHO_MAX 96		/* "user 4711 (worker)" */
 
-/* What the object allows, and to whom. */
+/* The object's permissions. */
 struct access {
 	const char *path;
 	char name[TABLE_LEAF_MAX];	/* of the table */

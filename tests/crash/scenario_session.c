@@ -16,6 +16,7 @@
 static struct lh_session *session;
 
 static uint32_t on_end = LH_ON_END_RELEASE;
+static bool bound;		/* to the process that opens it */
 
 static void
 open_session(struct trial *p, struct lh *lh)
@@ -24,7 +25,8 @@ open_session(struct trial *p, struct lh *lh)
 
 	o.ttl_ms = SUB_LONG_MS;
 	o.on_end = on_end;
-	o.flags = LH_SESSION_WITH_MAKER;
+	o.flags = bound ? 0 : LH_SESSION_WITH_MAKER;
+	o.pid = bound ? getpid() : 0;
 	sub_must(p, lh_session_open(lh, "s", &o, &session), "a session");
 }
 
@@ -101,6 +103,15 @@ act_session_open(struct trial *p)
 	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
 
 	o.flags = LH_SESSION_WITH_MAKER;
+	p->result = lh_session_open(sub.lh, "s", &o, &session);
+}
+
+static void
+act_bound_open(struct trial *p)
+{
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+
+	o.pid = getpid();
 	p->result = lh_session_open(sub.lh, "s", &o, &session);
 }
 
@@ -210,6 +221,14 @@ part_deleting(struct trial *p, void *part)
 	part_tenant(p, part);
 }
 
+static void
+part_bound(struct trial *p, void *part)
+{
+	bound = true;
+	part_tenant(p, part);
+}
+
+#define DEAD_BOUND	ROLE(part_bound, PART_HOLDS, .dies = true)
 #define DEAD_DELETING	ROLE(part_deleting, PART_HOLDS, .dies = true)
 #define DEAD_TENANT	ROLE(part_tenant, PART_HOLDS, .dies = true)
 
@@ -223,6 +242,20 @@ static const struct scenario scenarios_session[] = {
 	  "ended with its maker, and held KEY", .roles = { DEAD_TENANT },
 	  .prepare = prep_warm, .act = act_session_open,
 	  .finish = finish_plain },
+	{ .flags = SC_NAMED, .name = "bound-open",
+	  .what = "make one that is bound to its process",
+	  .prepare = prep_warm, .act = act_bound_open,
+	  .finish = finish_plain },
+	{ .flags = SC_NAMED, .name = "bound-open-over",
+	  .what = "of the name of one whose process was killed, and held KEY",
+	  .roles = { DEAD_BOUND },
+	  .prepare = prep_warm, .act = act_bound_open,
+	  .finish = finish_plain },
+	{ .flags = SC_NAMED, .name = "bound-acquire-dead",
+	  .what = "acquire KEY from one whose process was killed",
+	  .roles = { DEAD_BOUND }, .stop_ttl_ms = 120,
+	  .prepare = prep_warm, .act = act_acquire,
+	  .finish = finish_acquire },
 	{ .flags = SC_NAMED, .name = "session-renew",
 	  .what = "it lives for another ttl",
 	  .prepare = prep_held, .act = act_session_renew,
