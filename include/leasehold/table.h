@@ -152,7 +152,8 @@ struct lh_open_opts {
  *	-EINVAL: name, sizes, unknown flag; -ENAMETOOLONG;
  *	-ENOENT: LH_NO_CREATE; -EEXIST: LH_CREATE_ONLY;
  *	-EOPNOTSUPP: LH_ALL_LOCAL, and the table has no fence file; or the
- *	kernel gives nothing that distinguishes a new table from its copy;
+ *	kernel gives nothing that distinguishes a new table from its copy; or
+ *	the file system of /dev/shm cannot do what proves a death;
  *	-EACCES: no permission; another user made the directory, or may write
  *	there; LH_SYSTEM by another user than root, and no such table; or the
  *	table belongs neither to root nor to its configured owner;

@@ -131,8 +131,7 @@ open_probe(struct lh *lh, int fd, const struct lhi_object_id *id)
 
 	if (live < 0)
 		return live == -ESTALE ? -EAGAIN : live;
-	lhi_live_probe_attach(&lh->v, live);
-	return 0;
+	return lhi_live_probe_attach(&lh->v, live);
 }
 
 /* Maps the table and begins a session, under lhi_proc_lock(). -EAGAIN: it is

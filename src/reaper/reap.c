@@ -86,8 +86,9 @@ attach_table(struct lhi_reaper *r, int fd, const char *path,
 	live = lhi_live_file_open(path, fd, id->uuid[0], &id->live);
 	if (live < 0)
 		return live;
-	lhi_live_probe_attach(&r->v, live);
-	error = lhi_death_watch_begin(r);
+	error = lhi_live_probe_attach(&r->v, live);
+	if (error == 0)
+		error = lhi_death_watch_begin(r);
 	return error != 0 ? error : lhi_expiry_scan_begin(r);
 }
 

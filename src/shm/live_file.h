@@ -39,10 +39,16 @@ void lhi_live_file_sweep(int dir, const char *path);
 int lhi_live_file_open(const char *path, int object, uint64_t uuid,
     const struct lhi_place *place);
 
-/* Tells the view its live file fd: to be opened again for questions; or already
- * opened for them. */
+/* fd is the live file of v's table, which is opened again to ask through it. */
 void lhi_live_probe_know(struct lhi_view *v, int fd);
-void lhi_live_probe_attach(struct lhi_view *v, int fd);
+
+/* From now on fd, opened for this, is what v asks through.  0; -EOPNOTSUPP: its
+ * file system cannot do that, and fd is closed. */
+int lhi_live_probe_attach(struct lhi_view *v, int fd);
+
+/* Tries with fd, the live file of a new table at path, a byte of which is locked
+ * through it, what a probe needs.  0; -EOPNOTSUPP; -errno. */
+int lhi_live_probe_try(const char *path, int fd);
 
 /* True if that descriptor is the live file of v's table. */
 bool lhi_live_file_is(const struct lhi_view *v, int fd);

@@ -14,6 +14,12 @@
  * inode and position are right.  After the answer "free" this is checked once
  * more (session_liveness.c).
  *
+ * A file system limits positions to the largest file that it can have (16 TiB
+ * in ext4, 4 GiB in others), and lseek() fails beyond that.  So the mark is
+ * below 2^31.  The locked bytes lie far beyond: byte locks have no such limit.
+ * A table is made or opened only where both work (lhi_live_probe_attach(),
+ * lhi_live_probe_try()).
+ *
  * A probe that was lost is opened again by name, or through a remaining
  * descriptor.  If that fails nothing can be asked: the answer is "cannot tell",
  * and is counted (STAT_BLIND).
@@ -25,10 +31,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <bsd/stdlib.h>
+#include "base/error.h"
+#include "prim/bytelock.h"
 #include "prim/descriptor.h"
 #include "shm/live_file.h"
 #include "shm/table_dir.h"
 #include "shm/table_place.h"
+
+#define MARK_MAX INT32_MAX	/* a position that each file system takes */
 
 void
 lhi_live_probe_know(struct lhi_view *v, int fd)
@@ -41,15 +51,59 @@ lhi_live_probe_know(struct lhi_view *v, int fd)
 		v->others_write = st.st_mode & 0022;
 	}
 	arc4random_buf(&v->live_mark, sizeof(v->live_mark));
-	v->live_mark = (v->live_mark & INT64_MAX >> 2) | 1;
+	v->live_mark = (v->live_mark & MARK_MAX) | 1;
 }
 
-void
+/* Gives fd that position.  0; -errno: its file system does not keep it. */
+static int
+set_mark(int fd, off_t mark)
+{
+	errno = EOPNOTSUPP;	/* it says something else */
+	return lseek(fd, mark, SEEK_SET) == mark &&
+	    lseek(fd, 0, SEEK_CUR) == mark ? 0 : -errno;
+}
+
+static int
+fail_unable(const char *path, const char *what, int error)
+{
+	return lhi_fail(-EOPNOTSUPP, "the file system of %s cannot %s (%s), "
+	    "so no death could be proved: mount a tmpfs on /dev/shm", path,
+	    what, strerror(-error));
+}
+
+int
 lhi_live_probe_attach(struct lhi_view *v, int fd)
 {
+	int error;
+
 	lhi_live_probe_know(v, fd);
-	(void)lseek(fd, v->live_mark, SEEK_SET);
+	error = set_mark(fd, v->live_mark);
+	if (error != 0) {
+		(void)close(fd);
+		return fail_unable(v->path, "keep a position in a file", error);
+	}
 	atomic_store(&v->probe_fd, fd);
+	return 0;
+}
+
+int
+lhi_live_probe_try(const char *path, int fd)
+{
+	char self[40];
+	int other, held, error;
+
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	other = lhi_fd_open(self, O_RDWR | O_CLOEXEC);
+	if (other < 0)
+		return lhi_fail(-errno, "cannot open a new file beside %s "
+		    "again: %s (is /proc mounted?)", path, strerror(errno));
+	error = set_mark(other, MARK_MAX);
+	held = lhi_bytes_held(other, 0, 0);	/* any byte */
+	(void)close(other);
+	if (error != 0)
+		return fail_unable(path, "keep a position in a file", error);
+	return held == 1 ? 0 : fail_unable(path, "show a byte lock to another "
+	    "description", held < 0 ? held : -EOPNOTSUPP);
 }
 
 bool
@@ -91,7 +145,10 @@ lhi_live_probe_fd(struct lhi_view *v)
 	again = lhi_live_file_reopen(v);
 	if (again < 0)
 		return -1;
-	(void)lseek(again, v->live_mark, SEEK_SET);
+	if (set_mark(again, v->live_mark) != 0) {
+		(void)close(again);
+		return -1;
+	}
 	if (atomic_compare_exchange_strong(&v->probe_fd, &fd, again))
 		return again;
 	(void)close(again);

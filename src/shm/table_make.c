@@ -230,7 +230,9 @@ create_in(int dir, const char *path, const struct lh_open_opts *opts,
 		    lhi_fail(-errno, "cannot make a file beside %s: %s",
 		    path, strerror(errno));
 	live = lhi_live_file_make(dir, path);
-	error = live < 0 ? live : fill_object(fd, live, path, opts, owner);
+	error = live < 0 ? live : lhi_live_probe_try(path, live);
+	if (error == 0)
+		error = fill_object(fd, live, path, opts, owner);
 	if (error == 0) {
 		lhi_point("object.filled");
 		error = lhi_live_file_name(dir, path, fd, live);

@@ -172,6 +172,17 @@ remount_shm(int flags)
 	    -errno : 0;
 }
 
+/* Where `run` has made a directory. */
+static int
+shm_disk(void)
+{
+	const char *disk = getenv("ENV_DISK");
+	int e = disk == NULL ? -ENOENT : own_mounts();
+
+	return e != 0 ? e : mount(disk, "/dev/shm", NULL, MS_BIND, NULL) != 0 ?
+	    -errno : 0;
+}
+
 static int shm_readonly(void) { return remount_shm(MS_RDONLY); }
 static int shm_noexec(void)
 {
@@ -295,7 +306,8 @@ static const struct {
 	{ "ipc-namespace", ipc_namespace }, { "time-namespace",
 	    time_namespace }, { "shm-readonly", shm_readonly },
 	{ "shm-full", shm_full }, { "shm-tiny", shm_tiny },
-	{ "shm-noexec", shm_noexec }, { "no-membarrier", no_membarrier },
+	{ "shm-noexec", shm_noexec }, { "shm-disk", shm_disk },
+	{ "no-membarrier", no_membarrier },
 	{ "no-futex-waitv", no_futex_waitv }, { "no-ptrace", no_ptrace },
 	{ "no-ofd-locks", seccomp_no_ofd_locks }, { "umask-0", umask_none },
 	{ "umask-0777", umask_all }, { "frozen", frozen },
