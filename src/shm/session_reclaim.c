@@ -34,6 +34,7 @@
 #include "shm/session_liveness.h"
 #include "shm/session_named.h"
 #include "shm/session_reclaim.h"
+#include "shm/sign_sweep.h"
 
 enum { KEPT = 1 };		/* a chunk cannot be reclaimed now */
 
@@ -178,6 +179,8 @@ reclaim_record(struct lhi_view *v, const struct lhi_reclaim_fd *sp,
 	    !lhi_mutant_on(burial_unlocked))
 		return 0;
 	done = lhi_session_reclaim_record(v, idx, &inc);
+	if (done == 1)
+		lhi_sign_bury(v, idx);
 	lhi_session_unlock_recycle(sp->fd, idx);
 	return done;
 }

@@ -46,6 +46,9 @@
 #include "shm/session_reclaim.h"
 #include "shm/session_sign.h"
 #include "shm/session_record.h"
+#include "shm/sign_sweep.h"
+
+#define SWEEP_EVERY 64		/* signs made by sessions of a record */
 
 static void
 describe_session(const struct lhi_view *v, struct shm_session *se,
@@ -116,6 +119,8 @@ take_record(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 	}
 	lhi_point("session.described");
 	sh64_store(&se->state, sess_make(SESS_ALIVE, flags, inc));
+	if (sign != NULL && inc % SWEEP_EVERY == 0)
+		lhi_sign_sweep_own();
 	return 1;
 }
 

@@ -71,8 +71,8 @@
  *			that record and user that makes a sign
  *	after SM3	ID-IDX.sign, which no record names; the next session
  *			of that record and user puts its own in its place
- *	after SM4, SX1	as session_record.c; the file stays.  The next session
- *			of that record, if it is the same user's, removes it
+ *	after SM4, SX1	as session_record.c; the file stays until the record is
+ *			reclaimed, or begins another session (sign_sweep.c)
  *	after SX2	nothing
  *	JD1, JD2		nothing
  * The removal of a table removes those that stand beside it.
@@ -304,6 +304,17 @@ is_bound(int file, const char *path)
 	/* EPERM: it has a peer of its own */
 	return error == 0 || error == EPERM ? 1 :
 	    error == ECONNREFUSED ? 0 : -error;
+}
+
+int
+lhi_sign_is_bound(int dir, const char *leaf)
+{
+	int file = lhi_fd_openat(dir, leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+	int bound = file < 0 ? -errno : is_bound(file, leaf);
+
+	if (file >= 0)
+		(void)close(file);
+	return bound;
 }
 
 uint32_t

@@ -14,6 +14,10 @@ int lhi_sign_make(const struct lhi_view *v, uint32_t idx, uint64_t *file);
 /* Removes the file of our own sign for record idx. */
 void lhi_sign_remove(const struct lhi_view *v, uint32_t idx);
 
+/* Returns 1 if a socket is bound to that file of the directory, 0 if none is;
+ * -errno. */
+int lhi_sign_is_bound(int dir, const char *leaf);
+
 /* Removes the signs' files of the removed table whose id begins with uuid from
  * the directory that it stood in. */
 void lhi_sign_sweep(int dir, uint64_t uuid);

@@ -29,6 +29,7 @@
 #include "shm/backing_grow.h"
 #include "shm/live_file.h"
 #include "shm/removal_lock.h"
+#include "shm/sign_sweep.h"
 #include "shm/table_access.h"
 #include "shm/table_conf.h"
 #include "shm/table_dir.h"
@@ -248,6 +249,8 @@ create_in(int dir, const char *path, const struct lh_open_opts *opts,
 		(void)close(live);
 	if (error == 0)
 		lhi_live_file_sweep(dir, path);	/* older ones */
+	if (error == 0)
+		lhi_sign_sweep_own();
 	if (error == 0 && lhi_table_dir_admit(path, dir, (mode_t)opts->mode,
 	    group) != 0)
 		error = lhi_fail(-errno, "cannot let others of mode %03o reach "
