@@ -88,7 +88,7 @@ size_t bench_reader(struct row **out)
 	static struct row row = {
 		"s_sole", "pthr-rwlock",
 		"shared acquire + release, opened key; rdlock + unlock",
-		ROW_METRIC, 2.0, { 0, 0 }, { 0, 0 }, NULL
+		ROW_METRIC, 1.5, { 0, 0 }, { 0, 0 }, NULL
 	};
 
 	row.missing = bench_no_readers();
@@ -143,7 +143,7 @@ static const struct contest two = {
 	2, PLACE_APART, true, two_ours, two_rwlock, {
 	"s_two_procs", "pthr-rwlock",
 	"2 processes share one lock: acquire + release; rdlock + unlock",
-	ROW_METRIC, 0.3, { 0, 0 }, { 0, 0 }, NULL }
+	ROW_METRIC, 0.2, { 0, 0 }, { 0, 0 }, NULL }
 };
 
 size_t bench_two_readers(struct row **out)

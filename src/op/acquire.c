@@ -333,6 +333,24 @@ key_acquire_lent(struct lh_key *k, const struct lhi_ref *ref,
 	return key_acquire_rest(k, UNTOUCHED, ref, opts, lease);
 }
 
+/* Gives the claim that was just granted the key the mark of the handle, if the
+ * straight paths may use it from now on. */
+static inline void
+give_mark(struct lh_key *k, uint64_t slot_ref, const struct lh_lease *l)
+{
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
+	struct lhi_cached_claim *r = &m->rec[READER_CLAIM];
+	uint64_t mark = __atomic_load_n(&k->mark, __ATOMIC_RELAXED);
+
+	if (l->mode == LH_SHARED) {
+		if (r->id == l->id[1] && r->use == CACHED_SHARED)
+			r->mark = mark;
+	} else if (lhi_claim_0_may_stay(k, slot_ref)) {
+		m->rec[0].mark = mark;
+		m->marked = k;
+	}
+}
+
 /* Acquires an opened key for which acquire_usual() was not tried. */
 static __attribute__((noinline)) int
 key_acquire_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
@@ -351,11 +369,7 @@ key_acquire_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
 	how = acquire_at_once(k->lh, &ref, opts, lease);
 	if (how != GRANTED)
 		return key_acquire_rest(k, how, &ref, opts, lease);
-	if (lhi_claim_0_may_stay(k, ref.slot_ref)) {
-		lhi_claim_cache_current->rec[0].mark =
-		    __atomic_load_n(&k->mark, __ATOMIC_RELAXED);
-		lhi_claim_cache_current->marked = k;
-	}
+	give_mark(k, ref.slot_ref, lease);
 	return 0;
 }
 
@@ -372,45 +386,6 @@ lhi_key_acquire_other(struct lh_key *k, enum lhi_how how,
 	if (how == OUTDONE)
 		retract_claim(m, &m->rec[0]);
 	return key_acquire_at_once(k, opts, lease);
-}
-
-/* Acquires again as a reader beside others: the only straight path with
- * options.  The claim belongs to this thread, and only the claim's own line is
- * written. */
-static __attribute__((noinline)) int
-key_acquire_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
-    struct lh_lease *l)
-{
-	struct lhi_claim_cache *m = lhi_claim_cache_current;
-	struct lhi_cached_claim *r = &m->rec[0];
-	uint64_t id = r->id + 1;
-	struct timespec ts;
-
-	if (r->use != CACHED_IDLE || m->lh != k->lh ||
-	    r->slot_ref != __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED) ||
-	    !has_plain_opts(opts) || (opts->scope != LH_EPHEMERAL &&
-	    !lhi_mutant_on(idle_in_any_scope)) ||
-	    opts->ttl_ms != m->ttl_ms || lid_seq(id) == 0 ||
-	    lhi_reader_revived(m->claims, lid_seq(id)) >= REVIVED_MAX ||
-	    /* pairs with: queue insert, then the waiter's look at the chain */
-	    lhi_queue_stops(sh64_load_sc(&r->slot->waitq)) ||
-	    !sh64_cas(&m->claims->state, state_make(ST_IDLE, r->id, 0),
-		m->held | (uint64_t)(ST_READ ^ ST_HELD) << ST_SHIFT |
-		    id << SEQ_SHIFT)) /* claim #13 */
-		return key_acquire_at_once(k, opts, l);
-	lhi_point("shared.revived");
-	m->shared++;
-	r->use = CACHED_SHARED;
-	r->id = id;
-	lhi_pair_store(l, m->head);
-	l->mode = LH_SHARED;
-	l->id[1] = id;
-	l->token = r->token;
-	lhi_pair_store(&l->acquired_ns, m->span);
-	l->key = r->slot_ref;
-	lhi_coarse(&ts);
-	return lhi_is_same_tick(m, &ts) ? 0 :
-	    lhi_key_acquire_other(k, LATE, opts, l);
 }
 
 /* Acquires with options in exclusive mode, on the straight path if they are
@@ -444,7 +419,7 @@ key_acquire_late(struct lh_lease *lease)
 	    NULL, lease);
 }
 
-/* With options, or if claim 0 does not have the key's mark. */
+/* Neither of the straight paths with a mark. */
 static NOIPA int
 key_acquire_unmarked(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *lease)
@@ -455,8 +430,92 @@ key_acquire_unmarked(struct lh_key *k, const struct lh_acquire_opts *opts,
 		return lhi_own(NULL);
 	if (opts == NULL)
 		return lhi_key_acquire_other(k, UNTOUCHED, NULL, lease);
-	return opts->mode == LH_SHARED ? key_acquire_shared(k, opts, lease) :
+	return opts->mode == LH_SHARED ? key_acquire_at_once(k, opts, lease) :
 	    key_acquire_opts(k, opts, lease, lhi_claim_cache_current);
+}
+
+/* True if the options are those of a reader, and say nothing that the straight
+ * path would do differently. */
+static inline __attribute__((always_inline)) bool
+has_reader_opts(const struct lhi_claim_cache *m,
+    const struct lh_acquire_opts *o)
+{
+	static const uint32_t shared[2] = { LH_SHARED, LH_EPHEMERAL };
+	uint64_t kind, want;
+
+	memcpy(&kind, &o->mode, sizeof(kind));	/* mode and scope */
+	memcpy(&want, shared, sizeof(want));
+	return likely(kind == want ||
+	    (o->mode == LH_SHARED && lhi_mutant_on(idle_in_any_scope))) &&
+	    likely(o->ttl_ms == m->ttl_ms) &&
+	    likely((o->max_wait_ms | o->deadline_ns | o->ttl_ms) >= 0) &&
+	    likely(((o->size ^ sizeof(*o)) | (o->flags & ~LH_NO_CREATE) |
+	    (uintptr_t)o->cancel | (uintptr_t)o->more) == 0);
+}
+
+/*
+ * Acquires again as a reader who stayed in the chain, idle: the readers'
+ * straight path.  Claim 1 has the mark of the key, so it is in that chain if it
+ * is idle, and its state's swap tells.  (A release leaves it idle only if it
+ * may be revived once more.)  Only the claim's own line is written.
+ */
+static inline __attribute__((always_inline)) enum lhi_how
+revive_reader(struct lhi_claim_cache *m, struct lh_lease *l)
+{
+	static const lhi_pair next = { 1, 0 };
+	struct lhi_cached_claim *r = &m->rec[READER_CLAIM];
+	uint64_t st = m->held + lhi_reader_state(r->id + 1);
+	struct timespec ts;
+	lhi_pair use;
+
+	if (/* pairs with: queue insert, then the waiter's look at the chain */
+	    (unlikely(lhi_queue_stops(sh64_load_sc(&r->slot->waitq))) &&
+	    !lhi_mutant_on(revived_over_writer)) ||
+	    unlikely(!sh64_cas(&m->claims[READER_CLAIM].state, r->word,
+	    st)))						/* claim #13 */
+		return UNTOUCHED;
+	lhi_point("shared.revived");
+	m->shared++;
+	r->use = CACHED_SHARED;
+	r->word = st;
+	memcpy(&use, &r->id, sizeof(use));
+	use += next;					/* id and token */
+	lhi_pair_store(&r->id, use);
+	lhi_pair_store(l, m->head_shared);
+	lhi_pair_store(&l->id[1], use);
+	lhi_pair_store(&l->acquired_ns, m->span);
+	l->key = r->slot_ref;
+	lhi_coarse(&ts);
+	return lhi_is_same_tick(m, &ts) ? GRANTED : LATE;
+}
+
+/* Completes a LATE grant of claim 1, which has the mark of key k. */
+static __attribute__((noinline)) int
+key_revive_late(struct lh_key *k, const struct lh_acquire_opts *opts,
+    struct lh_lease *l)
+{
+	return lhi_key_acquire_other(k, LATE, opts, l);
+}
+
+/* With options. */
+static NOIPA int
+key_acquire_opts_given(struct lh_key *k, const struct lh_acquire_opts *opts,
+    struct lh_lease *l)
+{
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
+	struct lhi_cached_claim *r = &m->rec[READER_CLAIM];
+	enum lhi_how how;
+
+	if (unlikely(l == NULL) || unlikely(r->mark !=
+	    __atomic_load_n(&k->mark, __ATOMIC_RELAXED)) ||
+	    unlikely(r->use != CACHED_IDLE) ||
+	    unlikely(!has_reader_opts(m, opts)))
+		return key_acquire_unmarked(k, opts, l);
+	how = revive_reader(m, l);
+	if (likely(how == GRANTED))
+		return 0;
+	return how == LATE ? key_revive_late(k, opts, l) :
+	    key_acquire_at_once(k, opts, l);
 }
 
 int
@@ -469,8 +528,10 @@ lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
 	struct lh_lease *volatile kept;
 	enum lhi_how how;
 
-	if (unlikely(k == NULL) || unlikely(opts != NULL))
+	if (unlikely(k == NULL))
 		return key_acquire_unmarked(k, opts, lease);
+	if (opts != NULL)
+		return key_acquire_opts_given(k, opts, lease);
 	if (unlikely(lease == NULL) || unlikely(m->rec[0].mark !=
 	    __atomic_load_n(&k->mark, __ATOMIC_RELAXED)) ||
 	    lhi_mutant_on(use_number))

@@ -31,9 +31,9 @@ fill_lease(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
     struct lh_lease *l)
 {
 	m->shared++;
-	r->use = CACHED_SHARED;	/* its mark is gone since the push */
-	lhi_pair_store(l, m->head);
-	l->mode = LH_SHARED;
+	r->use = CACHED_SHARED;
+	r->word = m->held + lhi_reader_state(r->id);
+	lhi_pair_store(l, m->head_shared);
 	l->id[1] = r->id;
 	l->token = r->token;
 	lhi_pair_store(&l->acquired_ns, m->span);
@@ -53,7 +53,7 @@ revive_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	if (unlikely(lhi_reader_revived(c, lid_seq(id)) >= REVIVED_MAX) ||
 	    !sh64_cas(&c->state, state_make(ST_IDLE, r->id, 0),
 	    /* claim #13 */
-	    state_make(ST_READ, id, state_deadline(m->held)))) {
+	    m->held + lhi_reader_state(id))) {
 		r->use = CACHED_OUT;	/* revoked, or revived too often */
 		m->idle &= ~(1u << (r - m->rec));
 		return false;
@@ -93,6 +93,7 @@ push_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	    state_deadline(m->held)));				/* claim #1 */
 	lhi_point("shared.announced");
 	r->id = id;
+	r->limit = 0;
 	lhi_cached_claim_forget(r);
 	/* mode and idx of X(this claim), plus one bit */
 	if (unlikely(!sh64_cas(&s->word, w, (word_ver(w) + 1) << VER_SHIFT |
@@ -127,11 +128,28 @@ revive_idle_claim(struct lhi_claim_cache *m, uint64_t slot_ref,
 	return false;
 }
 
+/* Returns a free claim, rather not claim 0: exclusive leases are faster with
+ * that one. */
+static __attribute__((noinline)) struct lhi_cached_claim *
+find_free_claim(struct lhi_claim_cache *m)
+{
+	/* the straight path knows this one: back at once, if it was revoked */
+	if (m->group != NULL && m->rec[READER_CLAIM].use == CACHED_OUT &&
+	    lhi_claim_reclaim(&m->lh->v, m->base + READER_CLAIM, false)) {
+		lhi_claim_cache_put(m, READER_CLAIM);
+		return &m->rec[READER_CLAIM];
+	}
+	for (unsigned b = 2; b <= SHM_GROUP; b++)
+		if (lhi_cached_claim_now(&m->rec[b % SHM_GROUP]) == CACHED_FREE)
+			return &m->rec[b % SHM_GROUP];
+	return NULL;
+}
+
 enum lhi_how
 lhi_acquire_shared(struct lhi_claim_cache *m, struct shm_slot *s,
     uint64_t slot_ref, struct lh_lease *l)
 {
-	struct lhi_cached_claim *r = m->rec;
+	struct lhi_cached_claim *r;
 	struct timespec ts;
 
 	if (m->idle != 0) {
@@ -142,12 +160,11 @@ lhi_acquire_shared(struct lhi_claim_cache *m, struct shm_slot *s,
 			goto granted;
 		if (revive_idle_claim(m, slot_ref, l))
 			goto granted;
-		r = m->rec;
 	}
-	while (unlikely(r->use != CACHED_FREE || (r->word & WORD_IS_X))) {
-		if (++r == &m->rec[SHM_GROUP])
-			return UNTOUCHED;
-	}
+	r = &m->rec[READER_CLAIM];
+	if (unlikely(lhi_cached_claim_now(r) != CACHED_FREE) &&
+	    (r = find_free_claim(m)) == NULL)
+		return UNTOUCHED;
 	if (!push_claim(m, r, s, slot_ref, l))
 		return UNTOUCHED;
 granted:
@@ -178,6 +195,7 @@ lhi_acquire_shared_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 						 * (claim #6) */
 	lhi_point("shared.caught_up");
 	if (held && lhi_now_ns(&m->lh->v) < l->expires_ns) {
+		r->word = later;
 		sh64_store_rlx(&c->since, m->since);
 		lhi_pair_store(&l->acquired_ns, m->span);
 		lhi_claim_cache_log(m, LH_LOG_GRANTED, true, r->slot, ci,

@@ -2,9 +2,15 @@
 /*
  * Releasing in shared mode; release.c calls it.  (Acquiring: acquire_shared.c.)
  *
- * There are three ways.  The only reader frees the word.  One of several stays
- * in the chain, idle, if nobody waits and no writer came recently.  Otherwise
- * it leaves: it ends its claim, marks it, and removes ended claims at the head.
+ * There are three ways.  One of several readers stays in the chain, idle, if
+ * nobody waits and no writer came recently.  So does the only reader, if it was
+ * the only one ALONE times in a row.  Then its pairs swap the state of its own
+ * claim, and write no line that others read.  Otherwise the only reader frees
+ * the word; and one of several leaves: it ends its claim, marks it, and removes
+ * ended claims at the head.
+ *
+ * An idle reader costs a writer a revocation.  So whoever was revoked is not
+ * idle again by itself before it was alone as often once more.
  *
  * Idle and queue: a release makes its claim IDLE and then looks at the queue; a
  * waiter queues and then looks at the chain, and revokes idle readers there
@@ -22,9 +28,12 @@
 #include <errno.h>
 #include "op/release.h"
 #include "proc/claim_cache.h"
+#include "shm/claim_record.h"
 #include "shm/damaged.h"
 #include "shm/readers.h"
 #include "shm/wait_queue.h"
+
+#define ALONE 16u
 
 /* Returns what this thread's claim cache remembers of a reader's lease, or
  * NULL. */
@@ -131,6 +140,10 @@ make_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 		return false;
 	lhi_point("shared.idle");
 	r->use = CACHED_IDLE;
+	r->word = state_make(ST_IDLE, r->id, 0);
+	r->limit = lhi_reader_last_id(c, r->id);
+	if (r->limit == 0)	/* not by the straight path */
+		r->mark = NO_MARK;
 	m->idle |= 1u << (r - m->rec);
 	return true;
 }
@@ -223,6 +236,36 @@ release_shared_beside(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	return 0;
 }
 
+/* True if this reader, the only one now, is to stay in the chain, idle. */
+static bool
+stays_alone(struct lhi_claim_cache *m, const struct lhi_cached_claim *r)
+{
+	struct timespec ts;
+
+	if (r->limit == 0) {
+		m->alone = r->token == m->alone_token + 1 ? m->alone + 1 : 0;
+		m->alone_token = r->token;
+		if (m->alone < ALONE)
+			return false;
+	} else if (r->id >= r->limit) {
+		return false;
+	}
+	if (sh32_load_rlx(&r->slot->pause_ms) == 0)
+		return true;
+	lhi_coarse(&ts);
+	return !lhi_readers_paused(r->slot, lhi_timespec_ns(&ts));
+}
+
+/* Takes claim 1 back from another key, where it is idle: this thread reads one
+ * key again and again, and by another claim. */
+static void
+recall_reader_claim(struct lhi_claim_cache *m)
+{
+	if (m->rec[READER_CLAIM].use == CACHED_IDLE &&
+	    lhi_claim_reclaim(&m->lh->v, m->base + READER_CLAIM, true))
+		lhi_claim_cache_put(m, READER_CLAIM);
+}
+
 /* Everything but the straight path below. */
 static __attribute__((noinline)) int
 release_shared_other(struct lh *lh, struct lh_lease *l)
@@ -236,6 +279,8 @@ release_shared_other(struct lh *lh, struct lh_lease *l)
 	freed = free_word(m, r);
 	if (freed == 0)
 		return release_shared_beside(m, r, l);
+	if (freed > 0 && r != &m->rec[READER_CLAIM] && stays_alone(m, r))
+		recall_reader_claim(m);
 	r->slot_ref = 0;
 	if (unlikely(freed < 0)) {
 		r->use = CACHED_OUT;
@@ -246,52 +291,64 @@ release_shared_other(struct lh *lh, struct lh_lease *l)
 	return 0;
 }
 
-/* Claim 0 became idle, and somebody began to wait. */
+/* Claim 1 became idle, and somebody began to wait. */
 static __attribute__((noinline)) int
 release_shared_waited(struct lhi_claim_cache *m)
 {
-	leave_idle(m, &m->rec[0]);
+	leave_idle(m, &m->rec[READER_CLAIM]);
 	return 0;
 }
 
-/* Completes a release after free_word() did not return 1. */
+/* Claim 1, not on the straight path. */
 static __attribute__((noinline)) int
-release_shared_freed(struct lhi_claim_cache *m, int freed, struct lh_lease *l)
+release_reader(struct lhi_claim_cache *m, struct lh_lease *l)
 {
+	struct lhi_cached_claim *r = &m->rec[READER_CLAIM];
+	int freed = 0;
+
+	if (((sh64_load(&r->slot->word) ^ r->held_low) &
+	    MASK(CLAIM_BITS)) == 0 &&
+	    lhi_readers_ends(&m->claims[READER_CLAIM]) && !stays_alone(m, r))
+		freed = free_word(m, r);
 	if (freed == 0)
-		return release_shared_beside(m, &m->rec[0], l);
-	m->rec[0].slot_ref = 0;
-	m->rec[0].use = CACHED_OUT;
-	return release_shared_slow(m->lh, l);
+		return release_shared_beside(m, r, l);
+	r->slot_ref = 0;
+	if (unlikely(freed < 0)) {
+		r->use = CACHED_OUT;
+		return release_shared_slow(m->lh, l);
+	}
+	r->use = CACHED_FREE;
+	l->opaque = LEASE_RELEASED;
+	return 0;
 }
 
-/* The straight path: claim 0 frees the word, or becomes idle beside other
- * readers.  A constant claim, and nothing is kept over a call, as in
- * acquire. */
+/*
+ * The straight path: claim 1 becomes idle, if its last release left it so.  The
+ * swap is from the very state that the acquire wrote: the lease is a reader's
+ * still, and was neither extended nor converted.
+ */
 int
 lhi_release_shared(struct lh *lh, struct lh_lease *l)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
-	struct lhi_cached_claim *r = &m->rec[0];
+	struct lhi_cached_claim *r = &m->rec[READER_CLAIM];
 	struct shm_slot *s = r->slot;
-	int freed;
+	uint64_t head, idle = state_make(ST_IDLE, r->id, 0);
 
-	if (r->use != CACHED_SHARED || m->lh != lh || r->id != l->id[1] ||
-	    r->token != l->token || l->id[0] != lhi_claim_cache_session_id(m) ||
-	    l->opaque != LEASE_LIVE || r->slot_ref != l->key)
+	memcpy(&head, l, sizeof(head));		/* notes, mode, opaque */
+	if (unlikely(r->use != CACHED_SHARED) || unlikely(m->lh != lh) ||
+	    unlikely(((head ^ m->head_shared[0]) |
+	    (l->id[0] ^ m->head_shared[1]) | (l->id[1] ^ r->id) |
+	    (l->token ^ r->token) | (l->key ^ r->slot_ref)) != 0))
 		return release_shared_other(lh, l);
-	if (((sh64_load(&s->word) ^ r->held_low) & MASK(CLAIM_BITS)) == 0 &&
-	    lhi_readers_ends(m->claims)) {
-		freed = free_word(m, r);
-		if (unlikely(freed != 1))
-			return release_shared_freed(m, freed, l);
-		r->slot_ref = 0;
-		r->use = CACHED_FREE;
-		l->opaque = LEASE_RELEASED;
-		return 0;
-	}
-	if (unlikely(!make_idle(m, r)))
-		return release_shared_beside(m, r, l);
+	if (unlikely(r->id >= r->limit) ||
+	    unlikely(sh32_load_rlx(&s->pause_ms) != 0) ||
+	    unlikely(!sh64_cas(&m->claims[READER_CLAIM].state, r->word,
+	    idle)))						/* claim #12 */
+		return release_reader(m, l);
+	lhi_point("shared.idle");
+	r->use = CACHED_IDLE;
+	r->word = idle;
 	l->opaque = LEASE_RELEASED;
-	return lhi_queue_is_empty(s) ? 0 : release_shared_waited(m);
+	return likely(lhi_queue_is_empty(s)) ? 0 : release_shared_waited(m);
 }

@@ -70,15 +70,24 @@ enum lhi_use {
  */
 #define NO_MARK UINT64_C(1)
 
+/*
+ * Claim 1 has the mark of an opened key while it is in the chain of that key's
+ * readers: then the handle may revive it on the readers' straight path.  Its
+ * push removes the mark of another key.
+ */
+#define READER_CLAIM 1
+
 struct lhi_cached_claim {
 	uint64_t id;		/* as in struct lh_lease; written with the
 				 * token, as a pair */
 	uint64_t token;
 	uint64_t word;		/* held: X(this claim) of the grant; free: the
-				 * word that its last release wrote */
+				 * word that its last release wrote; a reader
+				 * that stays in its chain: the claim's state */
 	uint64_t limit;		/* words below this need no other check: of the
 				 * last token before the ceiling, or before the
-				 * id's seq wraps */
+				 * id's seq wraps.  A reader: with an id below
+				 * this it stays in its chain when released */
 	uint64_t mark;		/* NO_MARK, or that of an opened key */
 	uint64_t slot_ref;	/* the slot of `word`; 0: none */
 	struct shm_slot *slot;
@@ -169,6 +178,7 @@ struct lhi_key_hold {
 struct lhi_claim_cache {
 	lhi_pair head;		/* of a lease: mode and notes, session id */
 	lhi_pair span;		/* of a lease: its start (now) and its end */
+	lhi_pair head_shared;	/* as head, in shared mode */
 	struct lh *lh;		/* NULL: unused, or the attachment is closed */
 	struct lh *usual;	/* lh while ttl_ms is the default, else
 				 * NO_TABLE */
@@ -202,6 +212,10 @@ struct lhi_claim_cache {
 	 * (lhi_claim_cache_flush_counts()) */
 	uint64_t shared;
 	uint64_t extended;
+	/* how many readers' leases in a row were the only ones on their key,
+	 * and the token of the last one (op/release_shared.c) */
+	uint64_t alone;
+	uint64_t alone_token;
 	struct lh_key *marked;	/* the handle whose mark rec[0] has, or had */
 	struct lhi_key_hold *holds;	/* leases by lh_key_lock(), except that
 					 * of a marked claim 0 */
@@ -251,6 +265,10 @@ lhi_cached_claim_limit(const struct lhi_claim_cache *m, struct lhi_cached_claim
 	uint64_t end = lhi_range_first(r->token + 1) + lhi_range_width();
 	uint64_t limit = r->token + MASK(SEQ_BITS) - lid_seq(r->id) + 1;
 
+	if (r->use == CACHED_SHARED) {
+		r->limit = 0;
+		return;
+	}
 	if (limit > end)
 		limit = end;
 	if (limit > m->ceiling)

@@ -157,7 +157,7 @@ lhi_claim_cache_detach_all(struct lh *lh)
 		lhi_claim_cache_flush_counts(m);
 		lhi_key_holds_free(m);
 		give_up_groups(m, lh);
-		m->head = (lhi_pair){ 0, 0 };
+		m->head = m->head_shared = (lhi_pair){ 0, 0 };
 		/* its slot is not mapped any more */
 		lhi_cached_claim_forget(&m->rec[0]);
 		lhi_cached_claim_set(&m->rec[0], CACHED_OUT);
@@ -175,10 +175,10 @@ lhi_claim_cache_detach_all(struct lh *lh)
 
 /* Returns the first 16 bytes of a lease of this session, without notes. */
 static lhi_pair
-head_of_lease(uint64_t id)
+head_of_lease(uint64_t id, uint16_t mode)
 {
 	const struct lh_lease l = {
-		.mode = LH_EXCLUSIVE, .opaque = LEASE_LIVE, .id = { id, 0 },
+		.mode = mode, .opaque = LEASE_LIVE, .id = { id, 0 },
 	};
 	lhi_pair head;
 
@@ -198,7 +198,9 @@ set_up_cache(struct lhi_claim_cache *m, struct lh *lh, uint32_t tid)
 	m->ttl_ms = -1;
 	m->local_home = 0;
 	m->lent.slot_ref = 0;
-	m->head = head_of_lease(lhi_view_session_id(&lh->v, lh->sid));
+	m->head = head_of_lease(lhi_view_session_id(&lh->v, lh->sid),
+	    LH_EXCLUSIVE);
+	m->head_shared = head_of_lease(m->head[1], LH_SHARED);
 	m->tid = tid;
 	m->lh_next = lh->mags;
 	lh->mags = m;
@@ -263,6 +265,7 @@ remember_idle(struct lhi_claim_cache *m, uint32_t b)
 	r->slot_ref = sh64_load(&c->slot_ref);
 	r->token = lhi_reader_token(s, c);
 	r->id = lhi_claim_cache_id(v, m->base + b);
+	r->limit = 0;
 }
 
 /* Finds the claims of the group in use that were released elsewhere. */

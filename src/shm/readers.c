@@ -7,9 +7,10 @@
  * a dead reader would leave it wrong by an unknown amount.
  *
  *	push	rnext = head, state HELD, then the word's swap to S(c, ver + 1)
- *	idle	a release next to other readers only makes the state IDLE: the
- *		claim stays in the chain, and its owner's next acquire is one
- *		swap of its own line, IDLE -> HELD (revive)
+ *	idle	a release next to other readers, or by one that was alone often
+ *		(op/release_shared.c), only makes the state IDLE: the claim
+ *		stays in the chain, and its owner's next acquire is one swap of
+ *		its own line, IDLE -> HELD (revive)
  *	revoke	a writer, or a process acting for one, makes IDLE REVOKED
  *	leave	terminal (REVOKED, EXPIRED, BROKEN, session dead), then rnext is
  *		marked, then it is unlinked: from the head by a swap of the

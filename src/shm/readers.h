@@ -52,6 +52,29 @@ lhi_reader_revived(const struct shm_claim *c, uint64_t seq)
 	return (seq - sh64_load_rlx(&c->grant)) & MASK(SEQ_BITS);
 }
 
+/* Returns what turns a claim state HELD of use 0 into a reader's state of the
+ * use of that id. */
+static inline uint64_t
+lhi_reader_state(uint64_t id)
+{
+	return ((uint64_t)(ST_READ ^ ST_HELD) << ST_SHIFT) + (id << SEQ_SHIFT);
+}
+
+/*
+ * Returns the id of the last use of a reader's claim in which it can be revived,
+ * in this push and before its seq wraps; 0 if `id` is past that.
+ */
+static inline uint64_t
+lhi_reader_last_id(const struct shm_claim *c, uint64_t id)
+{
+	uint64_t left = REVIVED_MAX - 1 - lhi_reader_revived(c, lid_seq(id));
+	uint64_t wrap = MASK(SEQ_BITS) - lid_seq(id);
+
+	if (lhi_reader_revived(c, lid_seq(id)) >= REVIVED_MAX - 1)
+		return 0;
+	return id + (left < wrap ? left : wrap);
+}
+
 /* True if a lease of that push can have been in use seq, at rest. */
 static inline bool
 lhi_reader_may_move(const struct shm_claim *c, uint64_t seq)

@@ -56,6 +56,36 @@ prep_reader_long(struct trial *p)
 	sub.opts.max_wait_ms = 20000;
 }
 
+/* Alone again and again, so that it stays in the chain, idle. */
+static void
+prep_lone(struct trial *p)
+{
+	struct lh_lease lease;
+
+	prep_reader(p);
+	for (int i = 0; i < 40; i++) {
+		sub_must(p, lh_key_acquire(sub.key, &sub.opts, &lease), "read");
+		sub_must(p, lh_release(sub.lh, &lease), "release");
+	}
+}
+
+static void
+prep_lone_reading(struct trial *p)
+{
+	prep_lone(p);
+	sub_hold(p, p->ttl_ms);
+}
+
+static void
+prep_lone_followed(struct trial *p)
+{
+	prep_lone(p);
+	sub_hold(p, SUB_LONG_MS);
+	flag_set(&p->cue, 1);
+	sub_await_waiters(p, 1);
+	sub_must(p, lh_extend(sub.lh, &p->lease, p->ttl_ms), "extend");
+}
+
 static void
 prep_reading(struct trial *p)
 {
@@ -278,6 +308,15 @@ static const struct scenario scenarios_readers[] = {
 	{ .name = "shared-revive", .what = "again, after an idle release",
 	  .roles = { READER }, .stop_ttl_ms = 120, .prepare = prep_idle,
 	  .act = act_acquire, .finish = finish_acquire },
+	{ .name = "shared-lone", .what = "again, always the only reader",
+	  .stop_ttl_ms = 120, .prepare = prep_lone, .act = act_acquire,
+	  .finish = finish_acquire },
+	{ .name = "shared-lone-release", .what = "the reader that is alone "
+	  "stays", .stop_ttl_ms = 120, .prepare = prep_lone_reading,
+	  .act = act_release, .finish = finish_plain, .allowed = says_stale },
+	{ .name = "shared-lone-release-waiter", .what = "the same, a writer "
+	  "waits", .roles = { FOLLOWER }, .prepare = prep_lone_followed,
+	  .act = act_release, .finish = finish_plain, .allowed = says_stale },
 	{ .name = "shared-try-barred", .what = "try, while a writer waits for "
 	  "a reader", .roles = { READER, WAITER }, .prepare = prep_reader_try,
 	  .act = act_acquire, .finish = finish_acquire, .allowed = says_busy },

@@ -11,7 +11,7 @@
  *		take out the dead) as far as the first that lives
  *	RELEASES anybody's lease, also one that somebody is just releasing or
  *		converting: the caller is another thread of the holder.  By its
- *		owner: sole, sticky or leave; by others: leave
+ *		owner: sole, sticky (also a sole one) or leave; by others: leave
  *	CONVERTS anybody's lease, the other way: down; up, if it is sole
  *	LOOKS	a whole walk by a bystander
  *	OBSERVES a bystander computes the token of a version that may be old
@@ -570,6 +570,7 @@ release_s:
 #ifndef MUTANT_SOLE
 	if
 	:: c == me
+	:: c == me -> goto part		/* sole or not: it may stay, idle */
 	:: c != me -> goto leave	/* its owner may revive it meanwhile */
 	fi;
 #endif
@@ -603,7 +604,7 @@ release_s:
 	   }
 	   goto end_idle					/* released */
 	fi;
-part:	/* of others in the chain: stay as IDLE, or leave */
+part:	/* stay in the chain as IDLE, or leave */
 	if
 	:: d_step {
 		HELD_AS(c, q) && !conv -> state[c] = STATE(IDLE, q)
