@@ -30,7 +30,7 @@ void lhi_event_key(struct lhi_view *v, unsigned kind, const struct shm_slot *s,
 void lhi_event_lease(struct lhi_view *v, unsigned kind, bool shared,
     const struct shm_slot *s, uint32_t ci, uint64_t token, unsigned cause);
 
-/* What an event says of the session that it is about, beside its record. */
+/* Returns an event's mark of the session that it is about. */
 static inline uint32_t
 lhi_event_tag(uint64_t sid, bool named)
 {

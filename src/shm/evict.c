@@ -20,8 +20,8 @@
  *		to be COMMITTED(v+1); then a walk past its place unlinks it
  *	EV6	word COMMITTED(v+1) -> UNUSED(v+2)
  *
- * Every step is a swap of an exact value, or raises a value that only rises, so
- * any process may do it, again or instead: a lookup that finds its key, a
+ * Every step is a swap of an exact value, or raises a value that only rises.
+ * So any process may do it, again or instead: a lookup that finds its key, a
  * search for an unused slot, and the evicting process itself.
  *
  * Why no step can affect the slot's next life (amendment C15):

@@ -135,7 +135,7 @@ enum lhi_named_end {
 #define BELL_LEASE	0x10000u /* one more: a lease has ended, or is
 				  * requested */
 
-/* Which word of shm_session.stat, and of shm_header.gone: shm/counters.h. */
+/* The words of shm_session.stat, and of shm_header.gone: shm/counters.h. */
 enum lhi_counter {
 	/* what acquisitions are computed from */
 	STAT_SPENT = 0,		/* uses of claims that were not acquisitions */
@@ -213,10 +213,11 @@ struct lhi_geometry {
 int lhi_geometry_place(struct lhi_geometry *g);
 
 /*
- * Returns what a build must agree on with a table: a hash over every field of
- * shm/layout.def and fence/range_file.def (name, type, offset, number of
- * elements), every constant of shm/constants.def (name, value), and where the
- * packing functions of base/bits.h put their arguments.
+ * Returns the fingerprint on which a build must agree with a table.  It is a
+ * hash over every field of shm/layout.def and fence/range_file.def (name, type,
+ * offset, number of elements), every constant of shm/constants.def (name,
+ * value), and the places where the packing functions of base/bits.h put their
+ * arguments.
  */
 uint64_t lhi_geometry_fingerprint(void);
 

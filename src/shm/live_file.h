@@ -46,8 +46,8 @@ void lhi_live_probe_know(struct lhi_view *v, int fd);
  * file system cannot do that, and fd is closed. */
 int lhi_live_probe_attach(struct lhi_view *v, int fd);
 
-/* Tries with fd, the live file of a new table at path, a byte of which is locked
- * through it, what a probe needs.  0; -EOPNOTSUPP; -errno. */
+/* Tries with fd, the live file of a new table at path, what a probe needs.  A
+ * byte of the file is locked through it.  0; -EOPNOTSUPP; -errno. */
 int lhi_live_probe_try(const char *path, int fd);
 
 /* True if that descriptor is the live file of v's table. */

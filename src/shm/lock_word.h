@@ -5,7 +5,7 @@
 
 #include "shm/view.h"
 
-/* What lhi_lock_settle() does besides expiring and completing. */
+/* Additional actions of lhi_lock_settle(), besides expiring and completing. */
 #define SETTLE_PROBE	0x1u	/* ask the kernel whether sessions that seem
 				 * alive are */
 #define SETTLE_READERS	0x2u	/* readers too: idle ones count as ended */
@@ -30,11 +30,13 @@ int lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 
 /*
  * Judges how the hold of claim ci, which a word or a chain names, ended.
- * Returns 1: *cause says; 2: the same, by a process that has not finished; 0:
- * it did not, the claim lives; -EINTR: another process was quicker to change
- * its state, look again; -EAGAIN: claim and word do not fit, look again.  A
- * claim past its deadline is made EXPIRED here, an idle one (with
- * SETTLE_READERS) REVOKED.
+ * A claim past its deadline is made EXPIRED here, an idle one (with
+ * SETTLE_READERS) REVOKED.  Returns
+ *	1	*cause says
+ *	2	the same, by a process that has not finished
+ *	0	it did not end, the claim lives
+ *	-EINTR	another process was quicker to change its state: look again
+ *	-EAGAIN	claim and word do not fit: look again
  */
 int lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns,
     unsigned how, enum lhi_cause *cause);

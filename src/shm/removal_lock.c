@@ -188,7 +188,7 @@ lhi_removal_fail_busy(const char *path)
 	if (ps.state == 'T' || ps.state == 't')
 		return lhi_fail(-EBUSY, "%s is being removed or repaired by "
 		    "process %d, which is stopped: end it (kill -KILL %d), or "
-		    "let it go on (kill -CONT %d)", path, (int)pid, (int)pid,
+		    "resume it (kill -CONT %d)", path, (int)pid, (int)pid,
 		    (int)pid);
 	return lhi_fail(-EBUSY, "%s is being removed or repaired by process "
 	    "%d: try again when that has ended", path, (int)pid);

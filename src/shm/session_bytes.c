@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Byte locks of a table: answers "which process is at work here now?" for each
- * kind of work.
+ * Byte locks of a table: which process is at work here now, for each kind of
+ * work.
  *
  * Layout.  The bytes are those of the table's live file (live_file.c), which is
  * empty, so they are nothing but names of locks.  Each is locked through an
@@ -17,15 +17,15 @@
  *	SESSION_BYTES_OFF + 2 i + 1	record i is being given back or taken
  *					(`recycle`)
  *
- * Removal.  Where nobody may be attached, the remover takes the bytes of all
+ * Removal.  If no process may be attached, the remover takes the bytes of all
  * sessions as well, in one call: no record can be taken then until the table
- * has no name (shm/table_remove.c).  That there is one remover at a time does
- * not rest on these locks, but on removal_lock.c.
+ * has no name (shm/table_remove.c). That there is one remover at a time does
+ * not rely on these locks, but on removal_lock.c.
  *
- * Where death cannot be proved (SESS_NOPROOF), a byte that is free says
- * nothing: then the state of the record decides.
+ * If death cannot be proved (SESS_NOPROOF), a free byte says nothing: then the
+ * state of the record decides.
  *
- * What the locks prove about sessions is in session_liveness.c.
+ * session_liveness.c says what the locks prove about sessions.
  */
 #include <errno.h>
 #include "prim/bytelock.h"
@@ -101,8 +101,8 @@ lhi_session_shim_held(int fd)
 	return lhi_byte_held(fd, SHIM_BYTE) != 0;
 }
 
-/* Where death cannot be proved, locks say nothing: then the state does.  And
- * what a session was passed on to has a sign of its own. */
+/* If death cannot be proved, locks say nothing: then the state decides.  A
+ * session that was passed on has a sign of its own. */
 static bool
 is_unprovable(const struct lhi_view *v, uint32_t idx)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of the live file, by whose locks a table knows who lives: see
+/* The bytes of the live file, whose locks say which sessions live: see
  * session_bytes.c. */
 #ifndef LHI_SESSION_BYTES_H
 #define LHI_SESSION_BYTES_H
@@ -42,9 +42,9 @@ int lhi_session_bar(const struct lhi_view *v, int fd);
 
 /*
  * A process that works on a table without a session (a reaper, or with LH_LOOK)
- * holds the visitors' byte while it does, so that a repairer can wait until
- * nobody is in the middle of anything.  Any number may visit, but nobody while
- * visits are barred.  0; -EAGAIN; -errno.
+ * holds the visitors' byte meanwhile, so that a repair can wait until none is
+ * in the middle of a step.  Any number may visit, but not while visits are
+ * barred.  Returns 0; -EAGAIN; -errno.
  */
 int lhi_session_visit(int fd);
 void lhi_session_leave(int fd);

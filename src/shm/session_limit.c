@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits for each user: answers "may this user have another session, or more
- * leases?"
+ * Limits for each user: whether a user may have another session, or more
+ * leases.
  *
- * In a table that several users may write, one user's leak would take every
- * record, and nobody else, not even an operator, could get in.  So, but for the
- * table's owner and root,
+ * In a table that several users may write, one user's leak could take every
+ * record, and no other user, not even an operator, could attach.  So, except
+ * for the table's owner and root,
  *	a user has half the records at most;
  *	the last sixteenth of them is not theirs to take;
- *	the same goes for chunks of 64 leases, by the user of their session.
+ *	the same applies to chunks of 64 leases, by the user of their session.
  * In a table that only its owner may write there is no limit.
  *
- * This is no defence against a member who means harm: a member writes whatever
- * user it likes into its record, and locks whatever byte.  Two that begin at
- * once may go beyond the half by one.
+ * This is no defence against a malicious member, which can write any user into
+ * its record, and lock any byte.  Two that begin at once may exceed the half by
+ * one.
  *
- * Only the living count.  Whether they live is asked when the half is reached.
- * What cannot be told counts as alive.
+ * Only living sessions count.  Whether they live is checked when the half is
+ * reached.  An uncertain one counts as alive.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -27,7 +27,7 @@
 
 #define OTHERS_WRITE 0022
 
-/* How many sessions of that user there are; with `probe`, that live. */
+/* Returns how many sessions that user has; with `probe`, only living ones. */
 static uint32_t
 count_sessions(struct lhi_view *v, uint32_t uid, bool probe)
 {

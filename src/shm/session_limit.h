@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* How many sessions of a table a user may have: see session_limit.c. */
+/*
+ * How many sessions and leases of a table a user may have: see session_limit.c.
+ */
 #ifndef LHI_SESSION_LIMIT_H
 #define LHI_SESSION_LIMIT_H
 
 #include "shm/view.h"
 
 /*
- * Which records of the table, whose live file is fd, this process may take: the
- * first *n.  0; -ENOSPC: its user has as many sessions as one user may.
+ * Finds the records of the table, whose live file is fd, that this process may
+ * take: the first *n.  Returns 0; -ENOSPC: its user has as many sessions as one
+ * user may.
  */
 int lhi_session_limit(struct lhi_view *v, int fd, uint32_t *n);
 
-/* The same for 64 leases more of that session's user.  0; -ENOSPC. */
+/* The same for 64 leases more of that session's user. Returns 0; -ENOSPC. */
 int lhi_lease_limit(const struct lhi_view *v, uint64_t sid);
 
 #endif

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Liveness: answers "is the session behind this claim gone for ever?".
+ * Liveness: whether the session behind a claim is gone for ever.
  *
  * A session of a process is alive while its address space holds the `live` byte
- * of its record (session_bytes.c).  A named session has no process: it is alive
+ * of its record (session_bytes.c). A named session has no process: it is alive
  * until the moment in its word `until`, and while its maker is
  * (session_named.c), or the process that it is bound to (session_bound.c).
  * Either is DEAD once its record says so.
  *
  * Proof of death.  Load the state, see ALIVE(inc); ask the kernel whether
- * `live` is locked; if not, swap exactly ALIVE(inc) -> DEAD(inc).  The swap
- * succeeds only if the state was ALIVE(inc) all the time; `live` is held
+ * `live` is locked; if not, swap exactly ALIVE(inc) -> DEAD(inc). The swap
+ * succeeds only if the state was ALIVE(inc) all the time.  `live` is held
  * throughout (session_record.c, I2), so the owner's description was gone when
- * the kernel was asked.  What is uncertain counts as alive: a file that was
- * replaced (another inode's bytes, C10), a descriptor that the application
- * closed under us, an error, a record with SESS_NOPROOF (its self-test at begin
- * failed: no such locks on this system).  It is asked through the probe
- * (live_probe.c), and "free" is believed only if the descriptor still is the
- * probe afterwards.
+ * the kernel was asked.  An uncertain answer counts as alive: a file that was
+ * replaced (another inode's bytes, amendment C10), a descriptor that the
+ * application closed, an error, a record with SESS_NOPROOF (its self-test at
+ * begin failed: no such locks on this system). The probe asks (live_probe.c),
+ * and "free" is believed only if the descriptor still is the probe afterwards.
  *
  * End of a named session.  Load `until`, see the clock past it (or its maker
- * gone), swap exactly that value for how it ended; then the state to DEAD.
- * Each is one swap, and whoever asks next repeats the second, so a crash in
+ * gone), swap exactly that value for how it ended; then the state to DEAD. Each
+ * is one swap, and the next process that asks repeats the second, so a crash in
  * between delays nothing.
  *
  * Not guaranteed: that a death is noticed while a copy of the liveness
@@ -54,9 +53,9 @@ lhi_named_is(const struct lhi_view *v, uint64_t sid)
 }
 
 /*
- * True if its maker has ended.  (Nobody's maker is a named session:  what
- * would be one is damage, and not followed.  A later one in the maker's
- * record is none.)
+ * True if its maker has ended.  (No maker is a named session: a record that
+ * says so is damaged, and is not followed.  A later session in the maker's
+ * record is not the maker.)
  */
 static bool
 is_maker_gone(struct lhi_view *v, uint64_t maker, bool probe)
@@ -71,7 +70,7 @@ is_maker_gone(struct lhi_view *v, uint64_t maker, bool probe)
 	return sess_st(s) != SESS_NAMED && lhi_session_dead(v, maker, probe);
 }
 
-/* Why would it end now, its word being u?  NAMED_LIVES: it would not. */
+/* Returns how it would end, its word being u. NAMED_LIVES: it would not. */
 static enum lhi_named_end
 cause_of_end(struct lhi_view *v, const struct shm_session *se, uint64_t u,
     bool probe)
@@ -94,8 +93,8 @@ lhi_named_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s)
 		    sid_make(sess_inc(s), idx));
 }
 
-/* Asks the kernel: 1: somebody holds the record's sign of life; 0: nobody;
- * -errno: in doubt. */
+/* Asks the kernel: 1: the record's sign of life is held; 0: it is not; -errno:
+ * in doubt. */
 static int
 ask_for_sign(struct lhi_view *v, uint32_t idx)
 {
@@ -106,7 +105,7 @@ ask_for_sign(struct lhi_view *v, uint32_t idx)
 	fd = lhi_live_probe_fd(v);
 	held = fd < 0 ? -errno : lhi_byte_held(fd, lhi_session_live_byte(idx));
 	lhi_point("session.probing");
-	/* "free" is rare and grave: was it the probe that was asked? */
+	/* "free" is rare and final: was it the probe that was asked? */
 	if (held == 0 && !lhi_live_probe_is(v, fd))
 		held = -EBADF;
 	if (held == 0 && lhi_sign_is_promised(v, idx))
@@ -172,7 +171,7 @@ is_named_dead(struct lhi_view *v, uint64_t sid, uint64_t s, bool probe)
 		if (end == NAMED_LIVES)
 			return false;
 		lhi_point("named.due");
-		/* else it was renewed, or somebody else has ended it */
+		/* otherwise it was renewed, or another process has ended it */
 		if (sh64_cas(&se->until, u, lhi_until_make(sid_inc(sid), end)))
 			break;
 	}
@@ -218,7 +217,9 @@ lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 	    !lhi_session_gone(v, idx))
 		return false;
 	lhi_point("session.proved");
-	/* a failed swap means that somebody else has decided: ask the word */
+	/*
+	 * a failed swap means that another process has decided: read the word
+	 */
 	if (lhi_session_declare_dead(v, idx, s))
 		return true;
 	s = sh64_load(&se->state);

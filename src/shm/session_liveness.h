@@ -13,21 +13,20 @@
  */
 bool lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe);
 
-/* From that state, whose death was proved, to DEAD.  False: it has changed. */
+/* Swaps that state, whose death was proved, to DEAD. Returns false if it has
+ * changed. */
 bool lhi_session_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s);
 
-/* True if the kernel says that nobody lives behind that record; not in
+/* True if the kernel says that no process lives behind that record; false in
  * doubt. */
 bool lhi_session_gone(struct lhi_view *v, uint32_t idx);
 
-/* True if the kernel says that something holds the sign of life of that record:
- * its process, or one that it was passed on to.  False in doubt. */
+/* True if the kernel says that the sign of life of that record is held: by its
+ * process, or one that it was passed on to.  False in doubt. */
 bool lhi_session_kept(struct lhi_view *v, uint32_t idx);
 
-/*
- * The process that holds the session, as this one counts processes; 0: it
- * cannot be seen from here.  For diagnostics, and for hints.
- */
+/* Returns the process that holds the session, as numbered here; 0: it cannot be
+ * seen from here.  For diagnostics, and for hints. */
 pid_t lhi_session_pid(const struct lhi_view *v, uint64_t sid);
 
 /* The word `until`: incarnation and deadline, or how it ended. */
@@ -63,8 +62,8 @@ lhi_named_is_made(uint64_t s)
 	return sess_st(s) == SESS_NAMED && !sess_marked(s);
 }
 
-/* True if that is, or was, a named session, as far as its record tells.  (Not
- * of one whose record is another's by now.) */
+/* True if that is, or was, a named session, according to its record.  (False if
+ * the record is another's by now.) */
 bool lhi_named_is(const struct lhi_view *v, uint64_t sid);
 
 /* True if its process has its number in another pid namespace than ours. */
@@ -73,8 +72,8 @@ bool lhi_session_is_foreign(const struct lhi_view *v, uint64_t sid);
 /* True if it is a named session that has ended. */
 bool lhi_named_ended(struct lhi_view *v, uint64_t sid);
 
-/* `until` says that record idx, whose state is s, has ended: makes that its
- * state, for ever. */
+/* Makes DEAD the state of record idx, which was s and whose `until` says that
+ * it has ended. */
 void lhi_named_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s);
 
 #endif

@@ -216,7 +216,8 @@ describe_session(struct lhi_view *v, uint32_t idx, uint64_t inc,
 	sh64_store(&se->until, until_after(v, inc, wish->ttl_ms, 0));
 }
 
-/* Make record idx ours, PENDING: 1, *s; 0: not to be had; -EUCLEAN, -errno. */
+/* Makes record idx ours, PENDING. Returns 1, *s; 0: not possible; -EUCLEAN,
+ * -errno. */
 static int
 reserve_record(struct lhi_view *v, int fd, uint32_t idx,
     const struct lhi_named_wish *wish, uint64_t *s)

@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a named session leaves behind: how its leases count as ended, which keys
- * are kept back or go, and when its chunks may be buried.  See session_named.c.
+ * The end of a named session: how its leases count as ended, which keys are
+ * delayed or removed, and when its chunks may be reclaimed.  See
+ * session_named.c.
  *
- * All of it is read from the record of a session that is DEAD (so nothing in it
- * changes before the burial is over) and asked by whoever frees a word of its,
- * or buries it; each step may be repeated.  Of a session whose record says
- * nothing (it was no named one, or left a chunk to a later incarnation) leases
- * end as those of the dead.
+ * All of it is read from the record of a session that is DEAD, so nothing in it
+ * changes before the reclaiming is over.  Any process that frees a word of the
+ * session's, or reclaims it, reads it; each step may be repeated.  If the
+ * record says nothing about a session (it was no named one, or left a chunk to
+ * a later incarnation), its leases end as those of the dead.
  *
- * A lease that nobody looked at until both its deadline and its session's end
- * had passed counts as ended by the latter (shm/lock_word.c): the other way
- * round a key would be had at once that is to be kept back.
+ * A lease that was not checked until both its deadline and its session's end
+ * had passed counts as ended by the latter (shm/lock_word.c). Otherwise a key
+ * with a lock-delay could be acquired at once.
  *
- * A claim in the midst of being handed over, from it or to it, or of becoming a
- * reader's, or free, is MOVING: set before the word is swapped, cleared when it
- * is certain what became of it, left by who is killed in between.  Whether such
- * a claim held its key at the session's end its state does not say: so the key
- * goes only if the claim's burial has found it in the word, or in the chain;
- * and a reader's may have been held exclusively, so its key is kept back.  (A
- * reader's that is handed over is in the chain for as long as it is held: it
- * need not say so.)
+ * A claim that is being handed over, from it or to it, or downgraded, or freed,
+ * is MOVING: set before the word is swapped, cleared when the outcome is
+ * certain, left by a killed process.  The state of such a claim does not say
+ * whether it held its key at the session's end.  So the key is removed only if
+ * reclaiming has found the claim in the word, or in the chain.  A reader's may
+ * have been held exclusively, so its key is delayed.  (A reader's that is
+ * handed over is in the chain for as long as it is held: it needs no mark.)
  *
- * Many may present one lease at once.  So only who has won the state of a use
- * says that this use is moving, if it still is in that, and clears exactly what
- * he has set: what others said of another use stays.  (Who releases it says so
- * of the use that he finds; who comes too late at the word finds the lease
- * over.)  Uses are told apart by the low bits of their numbers; the whole
- * number is compared in the claim's state, between the look at what is said and
- * its swap.  Model: tests/model/claim_note.pml.
+ * Many callers may present one lease at once.  So only the winner of a use's
+ * state marks that use as moving, if the claim still is in it, and clears
+ * exactly its own mark: marks of another use stay.  (A release marks the use
+ * that it finds; if it comes too late at the word, it finds the lease over.)
+ * Uses are distinguished by the low bits of their numbers; the whole number is
+ * compared in the claim's state, between the read of the mark and its swap.
+ * Model: tests/model/claim_note.pml.
  *
  * A chunk's keeper is gone when its session's lock is, whatever pid namespace
- * it is in.  Where no lock proves a death (SESS_NOPROOF) it is gone when its
- * process is.  What of that cannot be seen (in another pid namespace) keeps the
- * chunk, 64 claims, and the ended session's record; all else of the session is
- * buried.  It cannot be taken back by force: who is stopped as a keeper stores
+ * it is in.  If no lock proves a death (SESS_NOPROOF) it is gone when its
+ * process is.  A keeper whose process cannot be seen (in another pid namespace)
+ * keeps the chunk, 64 claims, and the ended session's record; the rest of the
+ * session is reclaimed.  It cannot be taken by force: a stopped keeper stores
  * into a claim when it goes on.
  *
- * A key that is to go (NAMED_DELETE) is evicted by the burial (claim_record.c)
- * while the claim that held it is still in its last use.  If the burier is
- * killed in between, the next one finds the claim so, and evicts it.  A process
- * that was quicker to acquire the key keeps it.
+ * A key that is to be removed (NAMED_DELETE) is evicted by the reclaiming
+ * process (claim_record.c) while the claim that held it is still in its last
+ * use.  If that process is killed in between, the next one finds the claim so,
+ * and evicts the key.  A process that was quicker to acquire the key keeps it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -55,7 +55,7 @@
 #define TICK_NS		(TICK_MS * NS_PER_MS)
 #define DELAY_MOST	(NAMED_DELAY_MAX_MS / TICK_MS + 2)
 
-/* The record of a named session that has ended so; NULL. */
+/* Returns the record of a named session that has ended so; NULL. */
 static const struct shm_session *
 ended_record(const struct lhi_view *v, uint64_t sid, enum lhi_named_end *how)
 {
@@ -112,14 +112,16 @@ now_in_ticks(const struct lhi_view *v)
 	return (uint32_t)(lhi_now_ns(v) / TICK_NS & (int64_t)MASK(DELAY_BITS));
 }
 
-/* How many ticks a delay goes on; more than DELAY_MOST: it is over. */
+/*
+ * Returns how many ticks a delay still lasts; more than DELAY_MOST: it is over.
+ */
 static uint32_t
 ticks_left(uint32_t delay, uint32_t now)
 {
 	return ((delay >> 4) - now) & (uint32_t)MASK(DELAY_BITS);
 }
 
-/* Nobody gets the key for so long. */
+/* Delays the key for that long. */
 static void
 keep_key_back(struct lhi_view *v, struct shm_slot *s, uint32_t ms)
 {
@@ -127,7 +129,7 @@ keep_key_back(struct lhi_view *v, struct shm_slot *s, uint32_t ms)
 
 	if (ms == 0 || ms > NAMED_DELAY_MAX_MS)
 		return;
-	/* never sooner than what somebody has set meanwhile, for the session
+	/* never earlier than a delay that was set meanwhile, for the session
 	 * that was the next to hold the key */
 	do {
 		was = sh32_load(&s->delay);
@@ -229,8 +231,8 @@ lhi_named_deletes(const struct lhi_view *v, uint64_t sid)
 	return se != NULL && sh32_load_rlx(&se->on_end) == NAMED_DELETE;
 }
 
-/* Where no lock proves a death: there is no process of that number, in the
- * namespace that we see, whoever else may have had it since. */
+/* If no lock proves a death: true if there is no process of that number, in the
+ * namespace that we see, even if the number was reused since. */
 static bool
 has_no_process(const struct lhi_view *v, uint64_t sid)
 {

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reclamation: answers "what did this dead session leave behind?", and gives it
- * back.
+ * Reclamation: gives back the claims and chunks of a dead session.
  *
- * That a session is DEAD is all it takes to free what it held, and any process
- * that wants one of its keys does so (shm/lock_word.c).  Here its claims are
- * made free and its chunks nobody's.  The reclaimer holds the record's recycle
- * byte, which the kernel drops when it dies: so there is one at a time, and
- * none for ever.
+ * DEAD is all that is needed to free the session's keys, and any process that
+ * wants one of them does so (shm/lock_word.c). Here its claims are made free
+ * and its chunks ownerless.  The reclaimer holds the record's recycle byte,
+ * which the kernel drops when it dies: so there is one at a time, and none for
+ * ever.
  *
- * Every step is an exact swap on something that is still the dead session's
- * (shm/claim_record.c says what of), so that the next reclaimer repeats
- * harmlessly what was done, and goes on.  Readers are marked first, so that one
- * walk of their chain takes out all of them.  A stopped reclaimer keeps 64
- * claims a chunk from being used again, and no process from any key.
+ * Every step is an exact swap on something that still belongs to the dead
+ * session (shm/claim_record.c says what), so that the next reclaimer may repeat
+ * it, and goes on.  Readers are marked first, so that one walk of their chain
+ * takes out all of them.  A stopped reclaimer keeps 64 claims a chunk from
+ * being used again, and no process from any key.
  *
  * A claim of a named session may just be taken by a living process.  While a
  * chunk has such a keeper, it is not reclaimed (shm/session_named.c, I4), and
@@ -54,8 +53,9 @@ reclaim_chunk(struct lhi_view *v, uint32_t ch, int pass)
 }
 
 /*
- * Give back all claims of incarnations of record idx up to `inc`, which is
- * dead; the caller holds its recycle byte.  Idempotent.  0; KEPT; -EUCLEAN.
+ * Gives back all claims of incarnations of record idx up to `inc`, which is
+ * dead; the caller holds its recycle byte.  Idempotent.  Returns 0; KEPT;
+ * -EUCLEAN.
  */
 static int
 reclaim_chunks(struct lhi_view *v, uint32_t idx, uint64_t inc)
@@ -167,7 +167,9 @@ lhi_reclaim_fd_close(struct lhi_reclaim_fd *sp)
 	(void)pthread_setcancelstate(sp->cancel, NULL);
 }
 
-/* 1 done; 0 it lives, or somebody else is at it; -EUCLEAN. */
+/*
+ * Returns 1: done; 0: it lives, or another process is reclaiming it; -EUCLEAN.
+ */
 static int
 reclaim_record(struct lhi_view *v, const struct lhi_reclaim_fd *sp,
     uint32_t idx)

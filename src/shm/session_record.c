@@ -64,7 +64,7 @@ describe_session(const struct lhi_view *v, struct shm_session *se,
 	(void)strlcpy(se->application, application, sizeof(se->application));
 }
 
-/* Make record idx ours.  1 done, 0 not to be had, -errno. */
+/* Makes record idx ours. Returns 1: done, 0: not possible, -errno. */
 static int
 take_record(struct lhi_view *v, int fd, uint32_t idx, const char *application,
     uint64_t *sid, int *sign)
@@ -131,7 +131,7 @@ lhi_session_begin(struct lhi_view *v, int fd, const char *application,
 	uint32_t n;
 	int error;
 
-	/* from here on no closefrom() takes back what fd locks */
+	/* from here on no closefrom() unlocks the bytes of fd */
 	*pin = lhi_byte_pin(fd);
 	if (*pin == NULL)
 		return lhi_fail(errno == EBADF ? -EBADF : -ENOMEM, "cannot "

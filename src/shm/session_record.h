@@ -6,10 +6,10 @@
 #include "shm/view.h"
 
 /*
- * Take a free session record for this address space.  `fd` is a description of
+ * Takes a free session record for this address space.  `fd` is a description of
  * the live file opened for this alone: it takes the record's byte locks, and
  * *pin then holds them; the caller closes it.  With `sign`, makes a second sign
- * of life, whose descriptor is *sign.  0; -ENOSPC; -errno.
+ * of life, whose descriptor is *sign.  Returns 0; -ENOSPC; -errno.
  */
 int lhi_session_begin(struct lhi_view *v, int fd, const char *application,
     uint64_t *sid, void **pin, int *sign);

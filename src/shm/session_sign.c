@@ -109,7 +109,7 @@ name_leaf(char leaf[LEAF_MAX], const struct lhi_view *v, uint32_t idx,
 	    idx, suffix);
 }
 
-/* Of that user, for record idx. */
+/* Writes the path of that user's sign, for record idx. */
 static void
 name_sign(char path[SIGN_PATH_MAX], const struct lhi_view *v, uint32_t idx,
     unsigned uid)
@@ -134,7 +134,8 @@ lhi_sign_note(struct shm_session *se, uint64_t file)
 	sh32_store(&se->sum, word);
 }
 
-/* SM1 to SM3, with that socket.  0, and *file is its inode; -errno. */
+/* Does SM1 to SM3, with that socket.  Returns 0, and *file is its inode;
+ * -errno. */
 static int
 publish(const struct lhi_view *v, uint32_t idx, int dir, int fd, uint64_t *file)
 {

@@ -36,10 +36,8 @@ bool lhi_sign_is_promised(const struct lhi_view *v, uint32_t idx);
 /* Returns the id of the user whose directory has the sign of record idx. */
 uint32_t lhi_sign_user(const struct lhi_view *v, uint32_t idx);
 
-/*
- * Asks for the second sign of record idx, which says that there is one.  1:
- * somebody holds it; 0: nobody does; -errno: this process cannot tell.
- */
+/* Asks for the second sign of record idx, which says that there is one.
+ * Returns 1: it is held; 0: it is not; -errno: this process cannot tell. */
 int lhi_sign_held(const struct lhi_view *v, uint32_t idx);
 
 #endif

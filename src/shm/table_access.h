@@ -5,9 +5,11 @@
 
 #include <stdbool.h>
 
-/* The object `leaf` in the directory could not be opened for lack of
- * permission.  Says who may use it, why this user may not, and what to do.
- * Returns -EACCES. */
+/*
+ * Explains that the object `leaf` in the directory could not be opened for lack
+ * of permission: who may use it, why this user may not, and the remedy.
+ * Returns -EACCES.
+ */
 int lhi_table_access_fail(int dir, const char *leaf, const char *path,
     bool to_write);
 

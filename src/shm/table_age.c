@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The age of a table: answers "can a deadline still be told?"
+ * The age of a table: whether a deadline can still be expressed.
  *
  * A deadline has 38 bits of 2^20 ns, counted from the table's making: they
  * reach for 2^58 ns, 9 years and 48 days.  A table is used no longer than that.
  *
  *	age			what happens
  *	8 years 17 days		`leasehold stats` and `fsck` warn; lh_stats()
- *				tells at any time what is left
+ *				always reports the time left
  *	9 years 17 days		AGE_GRANTS_NS: nothing is granted, extended or
- *				renewed any more: -EOVERFLOW.  What is held can
+ *				renewed any more: -EOVERFLOW.  Leases can still
  *				be released, verified, converted and handed
- *				over, until it ends
+ *				over, until they end
  *	9 years 48 days		AGE_MAX_NS: every lease with a deadline has
  *				ended by it, and those of policy strict, which
  *				have none, go on
  *
  * Invariants.
- *  I1	DEADLINE_MAX is the deadline of no lease but a strict one: who computes
- *	one gets less (lhi_deadline()), and it means "never"
+ *  I1	DEADLINE_MAX is the deadline of strict leases only: a computed deadline
+ *	is less (lhi_deadline()), and DEADLINE_MAX means "never"
  *	(lhi_deadline_ns()).
- *  I2	What is granted or extended was asked for at an age below AGE_GRANTS_NS,
- *	or by a thread that was stopped since for less than a day; one that was
+ *  I2	A grant or extension was requested at an age below AGE_GRANTS_NS, or by
+ *	a thread that was stopped since for less than a day; one that was
  *	stopped for longer finds its deadline passed and undoes it (G3).
  *
- * The straight paths look at the age once a tick, with the clock
+ * The straight paths read the age once a tick, with the clock
  * (proc/claim_cache.c): from then on a cache remembers nothing, and the slow
- * path says why.  Nothing is written to shared memory, so a crash leaves
- * nothing behind.
+ * path reports the reason.  Nothing is written to shared memory, so a crash
+ * leaves nothing behind.
  */
 #include <errno.h>
 #include "base/error.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Root's configuration of the machine's tables: answers "may a table that is
- * not root's be trusted, and how is it to be made?"
+ * Root's configuration of the machine's tables: whether a table that is not
+ * root's may be trusted, and how it is made.
  *
  *	[table NAME]
  *	owner = USER		a name in /etc/passwd, or a number (root)
@@ -9,23 +9,23 @@
  *	mode = OCTAL		of the object (600)
  *	durable = yes		a fence file in the usual place (no)
  *
- * Only root can put files into the directory of the machine's tables, but what
- * stands there may have been given to a user since, or come from an archive.  A
- * table's owner can change every word of it.  So one that is not root's is used
- * only if root has named its owner here.
+ * Only root can put files into the directory of the machine's tables, but such
+ * a file may have been given to a user since, or come from an archive.  A
+ * table's owner can change every word of it.  So a table that is not root's is
+ * used only if root has named its owner here.
  *
- * The file is believed if it belongs to root, is no link, and neither group nor
- * others can write to it, as its descriptor says.  Its place is fixed: no
- * variable and no option leads to another one, so that a set-uid program reads
- * the same file as any other.  It is understood as a whole or not at all: what
- * is wrong in one section spoils all of them.  Nobody then uses a table that is
+ * The file is trusted if it belongs to root, is no link, and neither group nor
+ * others can write to it, according to its descriptor.  Its place is fixed: no
+ * variable and no option names another one, so that a set-uid program reads the
+ * same file as any other.  It is accepted as a whole or not at all: a mistake
+ * in one section invalidates all of them.  Then no process uses a table that is
  * not root's, and root makes none.
  *
- * A process of a worker reads it where libinih is not to be had, and so there
- * is one reader, here, for the library, the command and the daemons.  It is
- * called when a table is made, and when one that is not root's is opened; names
- * are looked up in the files themselves, because a question to a directory
- * service could come back with somebody else's answer, or never.
+ * A worker reads it without libinih, and so there is one reader, here, for the
+ * library, the command and the daemons.  It is called when a table is made, and
+ * when one that is not root's is opened.  Names are looked up in the files
+ * themselves, because a directory service could give another answer, or never
+ * answer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +73,7 @@ refuse_line(const struct reader *r, const char *fmt, ...)
 	    "used", r->line, why);
 }
 
-/* The number that a text is; NONE: it is not one. */
+/* Returns the number that a text is; NONE: it is not one. */
 static uint32_t
 parse_id(const char *text)
 {
@@ -95,10 +95,8 @@ cut_field(char **rest)
 	return field == NULL ? "" : field;
 }
 
-/*
- * Looks up a user or group by name or number: *id, and *next, which is the
- * field after it, a user's group.  NONE: there is no such line.
- */
+/* Looks up a user or group by name or number: *id, and *next, which is the
+ * field after it, a user's group.  NONE: there is no such line. */
 static void
 look_up_id(const char *file, const char *text, uint32_t *id, uint32_t *next)
 {
@@ -213,7 +211,7 @@ set_key(struct reader *r, const char *key, const char *value)
 	    "mode, durable", key);
 }
 
-/* What a section says in all. */
+/* Checks a section as a whole. */
 static int
 end_section(struct reader *r)
 {
@@ -241,7 +239,7 @@ end_section(struct reader *r)
 	return 0;
 }
 
-/* Notes the name of a section; no table has two. */
+/* Remembers the name of a section; no table has two. */
 static int
 add_name(struct reader *r, const char *name, size_t len)
 {
@@ -289,7 +287,7 @@ begin_section(struct reader *r, const char *title)
 	return add_name(r, title, len);
 }
 
-/* Without the blanks around it. */
+/* Removes the blanks around it. */
 static char *
 trim(char *text)
 {
@@ -343,7 +341,7 @@ read_lines(struct reader *r, FILE *f)
 	return error != 0 ? error : end_section(r);
 }
 
-/* A descriptor; -ENOENT, without a sentence; -EACCES. */
+/* Returns a descriptor; -ENOENT, without a sentence; -EACCES. */
 static int
 open_conf(void)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a table of the machine has to be by root's configuration
- * (table_conf.c): when it is opened, and when it is made.
+ * Applies root's configuration (table_conf.c) to a table of the machine: when
+ * it is opened, and when it is made.
  *
- * A table that has a section is made as the section says, by whatever process
- * of root's comes first: a job that comes before `leasehold init --configured`
- * would otherwise leave a table that the daemons cannot use.  Options that ask
- * for something else are an error.
+ * A table that has a section is made as the section says, by any process of
+ * root's: otherwise a job that comes before `leasehold init --configured` would
+ * leave a table that the daemons cannot use.  Options that ask for something
+ * else are an error.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places: answers "can only the table's owner have put this file here?"
+ * Places: proves that only the table's owner can have put a file here.
  *
- * Everybody may make files in /dev/shm.  Nothing is believed because of a name
- * there.  The files of a table stand in a directory of their own:
+ * Every user may make files in /dev/shm, so a name there proves nothing.  The
+ * files of a table are in a directory of their own:
  *
  *	/dev/shm/leasehold.<euid>/	the user's, 0700.  0750 or 0755 once it
  *					has a table whose mode admits others
@@ -11,7 +11,7 @@
  *		NAME.table		the object
  *		NAME.live.ID		its signs of life (live_file.c)
  *		ID-IDX.sign		a second sign of life of this user's, in
- *					whatever table (session_sign.c)
+ *					any table (session_sign.c)
  *		NAME.removal		is locked by a process that removes it
  *					(removal_lock.c)
  *		NAME.floor		how far tokens of removed tables had got
@@ -20,17 +20,17 @@
  * The directory is opened first, not through a link, and checked by its
  * descriptor: it must belong to the user, or to root for `system`, and neither
  * group nor others may write there.  Everything else is reached from that
- * descriptor.  So whatever is found in it was put there by its owner or by
- * root.  In particular, a table of the machine that belongs to another user
- * than root was given to that user by root, and is trusted.
+ * descriptor.  So every file in it was put there by its owner or by root.  In
+ * particular, a table of the machine that belongs to another user than root was
+ * given to that user by root, and is trusted.
  *
  * Only the directory's owner creates, links or unlinks files there.
  *
- * The check of the mode is repeated at each opening, and cannot be outrun: who
- * may not write to the directory cannot change its mode either.
+ * The check of the mode is repeated at each opening, and cannot be outrun: a
+ * user who may not write to the directory cannot change its mode either.
  *
- * A maker that is killed after mkdir() leaves a directory whose mode lacks
- * bits (its umask may have removed any).  The next one adds them.
+ * A maker that is killed after mkdir() leaves a directory whose mode lacks bits
+ * (its umask may have removed any). The next one adds them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,8 @@
 #define SYSTEM "/dev/shm/leasehold.system/"
 #define DIR_MAX 64
 #define SUFFIX ".table"
-#define OVERFLOW_UID 65534	/* of who has no number in a user namespace */
+#define OVERFLOW_UID 65534	/* the uid of users without a number in a
+				 * user namespace */
 #define FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 bool
@@ -126,7 +127,7 @@ make_dir(const char *dir, uid_t owner)
 	return 0;
 }
 
-/* Why it could not be opened.  0: try again. */
+/* Reports why it could not be opened. Returns 0: try again. */
 static int
 handle_open_error(const char *dir, int error, uid_t owner, bool make)
 {

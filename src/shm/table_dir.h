@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The directory that a table's files stand in: see table_dir.c. */
+/* The directory of a table's files: see table_dir.c. */
 #ifndef LHI_TABLE_DIR_H
 #define LHI_TABLE_DIR_H
 
@@ -10,13 +10,14 @@
 
 /*
  * Opens and checks the directory of the table whose object is at `path`
- * (lhi_object_path()).  With `make`, makes it if it is missing.  A descriptor;
- * -ENOENT; -EACCES: somebody else may write there, or made it first; -errno.
+ * (lhi_object_path()). With `make`, makes it if it is missing.  Returns a
+ * descriptor; -ENOENT; -EACCES: another user may write there, or made it first;
+ * -errno.
  */
 int lhi_table_dir_open(const char *path, bool make);
 
-/* Admits to the directory whoever a table of that mode and group admits.  0;
- * -errno. */
+/* Admits to the directory the users that a table of that mode and group admits.
+ * Returns 0; -errno. */
 int lhi_table_dir_admit(const char *path, int dir, mode_t mode, gid_t group);
 
 /* Fails with -EROFS and a sentence, because `path` is on a file system that is

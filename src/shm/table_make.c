@@ -2,13 +2,13 @@
 /*
  * Making a table.
  *
- * A table is prepared without a name (O_TMPFILE), made as long as it may ever
- * become, given the memory that it begins with (fallocate: a full tmpfs is an
- * error here, not a SIGBUS later; more as it grows, backing_grow.c),
- * initialised, given its live file (live_file.c), and then linked to its name
- * in its directory (table_dir.c). Whoever sees the name sees a whole table; a
- * creator that is killed leaves nothing, one that is stopped delays nobody, and
- * of two creators the second finds the first one's.
+ * A table is prepared without a name (O_TMPFILE) and made as long as it may
+ * ever become.  It gets its initial memory (fallocate: a full tmpfs is an error
+ * here, not a SIGBUS later; more as it grows, backing_grow.c), is initialised,
+ * and gets its live file (live_file.c). Then it is linked to its name in its
+ * directory (table_dir.c). A process that sees the name sees a whole table.  A
+ * creator that is killed leaves nothing, a stopped one delays no other process,
+ * and of two creators the second finds the first one's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -118,7 +118,7 @@ initialise_header(struct shm_header *h, const struct lhi_geometry *g,
 	sh64_store(&h->header_sum, lhi_object_sum(h));
 }
 
-/* The object's length, and memory for what it begins with. */
+/* Sets the object's length, and gives it its initial memory. */
 static int
 reserve_object(int fd, const char *path, const struct lhi_geometry *g)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table's object: answers "is this file a table I may use?".  Objects are
- * made in table_make.c.
+ * The table's object: whether this file is a table that this process may use.
+ * Objects are made in table_make.c.
  *
- * Opening trusts nothing: the file is reached from its directory
+ * Opening trusts nothing.  The file is reached from its directory
  * (table_dir.c), the header is read once into private memory, and everything is
- * compared with what this build would have made.  How far the table has grown
- * is not among what is read once; it must make sense, and the file must have
- * that much memory.
+ * compared with this build.  How far the table has grown is not read once; it
+ * must be possible, and the file must have that much memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +28,7 @@
 #include "shm/table_place.h"
 #include "shm/table_remove.h"
 
-/* Over every field that is written once, in the order of the layout. */
+/* A sum over every field that is written once, in the order of the layout. */
 uint64_t
 lhi_object_sum(const struct shm_header *h)
 {
@@ -56,7 +55,7 @@ lhi_object_sum(const struct shm_header *h)
 	return lhi_hash(facts, sizeof(facts));
 }
 
-/* Where the facts are: from .. to. */
+/* The range of the facts: from .. to. */
 static const struct {
 	size_t from, to;
 } facts[] = {
@@ -202,7 +201,7 @@ check_not_removed(const struct shm_header *h, const struct lhi_geometry *geo,
 	    lhi_fail(-ENOENT, "%s was removed", path);
 }
 
-/* Being repaired, or left in the midst of that? */
+/* Checks that it is not being repaired, and no repair was left unfinished. */
 static int
 check_not_repairing(const struct shm_header *h, const char *path, int fd)
 {
@@ -223,8 +222,8 @@ check_not_repairing(const struct shm_header *h, const char *path, int fd)
 	    "repair it again (leasehold fsck --repair)", path);
 }
 
-/* fd, if the object is its user's; or one of the machine's, and root's or its
- * configured owner's. */
+/* Checks fd: the object is its user's; or one of the machine's, and root's or
+ * its configured owner's. */
 static int
 check_owner(const char *path, int fd, const struct stat *st)
 {
@@ -243,8 +242,8 @@ check_owner(const char *path, int fd, const struct stat *st)
 	return error;
 }
 
-/* Opened for `access`, O_RDWR or O_RDONLY, from its directory; `any`: whomever
- * one of the machine's belongs to. */
+/* Opens it for `access`, O_RDWR or O_RDONLY, from its directory; `any`: ignores
+ * the owner of one of the machine's. */
 static int
 open_object(const char *path, int access, bool any, struct stat *st)
 {
@@ -282,7 +281,9 @@ open_object(const char *path, int access, bool any, struct stat *st)
 	}
 }
 
-/* With `mend`, also what is damaged behind the facts of its header. */
+/*
+ * With `mend`, also opens one that is damaged behind the facts of its header.
+ */
 static int
 open_table(const char *path, bool mend,
     struct lhi_geometry *geo, struct lhi_object_id *id)

@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The place of a table: answers "is this the very file that the table was made
- * in?"; and of its live file (live_file.c): "is this the one that it was made
- * with?".
+ * The place of a table: whether this is the very file in which the table was
+ * made, and its live file (live_file.c) the one with which it was made.
  *
- * A copy may be older than what was granted since, so it would grant the same
- * tokens again (G2).  So a table is used only in the file that it was made in.
- * The header knows that file by what a copy does not take along:
+ * A copy may be older than later grants, so it would grant the same tokens
+ * again (G2). So a table is used only in the file in which it was made.  The
+ * header identifies that file by properties that a copy does not have:
  *
- *	device, inode	a copy beside the original has another inode; one that
+ *	device, inode	a copy next to the original has another inode; one that
  *			is put into a fresh tmpfs may get the same two
- *	born		its birth time (statx), in ns; nobody can set it
+ *	born		its birth time (statx), in ns, which cannot be set
  *	handle		its file handle; on tmpfs that has a random number which
  *			the kernel gives each inode (name_to_handle_at)
  *	boot		the machine's boot id
  *
  * 0 is "not known", here and in the header, and equals nothing.  Device and
- * inode alone prove nothing, so that birth time or handle must be known on both
- * sides, and the same.  A kernel that says neither (before Linux 5.19 without
- * CONFIG_FHANDLE; a seccomp filter) makes no tables, and a process that may ask
- * for neither opens none.
+ * inode alone prove nothing, so birth time or handle must be known on both
+ * sides, and the same.  On a kernel that has neither (before Linux 5.19 without
+ * CONFIG_FHANDLE; a seccomp filter) no tables are made, and a process that may
+ * ask for neither opens none.
  *
- * Its live file is known by the same facts.  Both are written down before the
+ * Its live file is identified by the same facts.  Both are stored before the
  * table has a name.
  *
- * Not to be told: bytes that are written into the file itself, and a machine
- * that is set back as a whole (a snapshot of its memory).
+ * Not detected: bytes that are written into the file itself, and a machine that
+ * is set back as a whole (a snapshot of its memory).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +37,7 @@
 #include "prim/descriptor.h"
 #include "shm/table_place.h"
 
-/* The boot id in one number; 0: it cannot be read. */
+/* Returns the boot id as one number; 0: it cannot be read. */
 static uint64_t
 read_boot(void)
 {
@@ -52,7 +51,7 @@ read_boot(void)
 	return n <= 0 ? 0 : lhi_hash(id, (size_t)n);
 }
 
-/* The file's birth time in ns; 0: it cannot be told. */
+/* Returns the file's birth time in ns; 0: not known. */
 static uint64_t
 read_birth(int fd)
 {
@@ -66,7 +65,7 @@ read_birth(int fd)
 	    sx.stx_btime.tv_nsec;
 }
 
-/* The file's handle in one number; 0: it cannot be told. */
+/* Returns the file's handle as one number; 0: not known. */
 static uint64_t
 read_handle(int fd)
 {
@@ -127,7 +126,7 @@ lhi_place_compare(const struct lhi_place *then, const struct lhi_place *now)
 	    LHI_PLACE_UNTOLD;
 }
 
-/* 0 if a copy of that file would have other facts. */
+/* Returns 0 if a copy of that file would have other facts. */
 static int
 check_told(const struct lhi_place *p)
 {

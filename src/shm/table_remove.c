@@ -3,10 +3,10 @@
  * Removing a table: answers "how can its name be used again without a token
  * being given twice?"
  *
- * Beside the object NAME.table there is, once a table of that name has been
- * removed, a symbolic link NAME.floor whose text is a number, the floor: no
- * table of that name, but the present one, has given or will ever give a token
- * that is not below it.  (A link's text takes no memory and is replaced whole,
+ * Once a table has been removed, there is a symbolic link NAME.floor next to
+ * the object's name.  Its text is a number, the floor.  No table of that name,
+ * except the present one, has given or will ever give a token that is not below
+ * it.  (A link's text takes no memory and is replaced whole,
  * so a full tmpfs cannot keep a table from being removed, and a kill cannot
  * leave half a number.)  Only the owner of the directory can have put it there
  * (table_dir.c); that the link is the same user's is checked by descriptor.
@@ -24,8 +24,8 @@
  *	RM5	its live file unlinked (live_file.c)
  *
  * Invariants.
- *  I1	After RM2 both ceilings stay.  Who raises one loads it, then sees the
- *	flag missing, then swaps exactly what it loaded (op/token_ceiling.c);
+ *  I1	After RM2 both ceilings stay.  Raising one loads it, then sees the flag
+ *	missing, then swaps exactly the loaded value (op/token_ceiling.c);
  *	a value loaded before RM1 is not there any more after RM2.  (The durable
  *	one is a multiple of a range's width; one token less is none, and never
  *	comes back.)
@@ -50,9 +50,9 @@
  * processes that have the table open.
  *
  * The owner that root's configuration names for a table of the machine cannot
- * write to root's directory.  It does R1 to V2, and the rest is left to root's
- * next opener, as after a crash there.  Nobody else can make a table of that
- * name before.  To all others the table is gone (-ENOENT).
+ * write to root's directory.  It does RM1 to RV2, and the rest is left to
+ * root's next opener, as after a crash there.  No other process can make a
+ * table of that name before.  To all others the table is gone (-ENOENT).
  *
  * Not guaranteed: anything once the link is gone (lh_table_remove() with
  * LH_FORGET_TOKENS, or by hand), or the object by other means than this, or

@@ -6,9 +6,10 @@
 #include "shm/view.h"
 
 /*
- * Ends all granting in a table that has the flag RETIRED; what is held stays
- * held.  By whoever holds the removal byte, before the table's name is free.
- * Again is harmless.  False: a word keeps changing, which use does not explain.
+ * Ends all granting in a table that has the flag RETIRED; leases that are held
+ * stay held.  For the holder of the removal byte, before the table's name is
+ * free.  May be repeated.  Returns false if a word keeps changing, which use
+ * does not explain.
  */
 bool lhi_table_revoke(struct lhi_view *v);
 

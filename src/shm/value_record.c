@@ -47,14 +47,14 @@
  *
  * Reading.  slot.value, the record, slot.value again: if that is the same, the
  * record was led to all the time, and whole (I1).  Bytes are stored with
- * release and loaded with acquire: who has read one of a later use sees that
- * slot.value has moved on before that; or, since forget() comes with the next
- * key only, that the slot is no key.
+ * release and loaded with acquire.  So a process that has read one of a later
+ * use sees that slot.value has moved on before that; or, because forget() comes
+ * with the next key only, that the slot has no key.
  *
- * If o is HELD by another living process (another thread with the same lease,
- * or a holder that has lost the key meanwhile), it is not waited for: the value
- * is replaced all the same, and that process gives o back.  If this has to be
- * undone, there is no old value to restore, and the key has no value.
+ * If o is HELD by another living process, it is not waited for.  (That may be a
+ * thread with the same lease, or a holder that has lost the key meanwhile.)
+ * The value is replaced all the same, and that process gives o back.  If this
+ * has to be undone, there is no old value to restore, and the key has no value.
  *
  * A crash after VL1, or VL2: two records that are HELD by the dead; the slot
  * leads to one of them, which is in use, and the other is not.  After VL3 the
@@ -74,7 +74,7 @@
 #include "shm/session_liveness.h"
 #include "shm/value_record.h"
 
-#define LOOKS 64		/* at records, before there are made more */
+#define LOOKS 64		/* records to look at before more are made */
 #define READS 1000
 #define WORDS (SHM_VALUE_MAX / 8)
 
@@ -94,7 +94,7 @@ record_at(const struct lhi_view *v, uint32_t idx)
 	return idx > 0 && idx < lhi_values_ready(v) ? &v->values[idx] : NULL;
 }
 
-/* What stands beside a value: its length, and a sum of it. */
+/* The facts of a value: its length, and a sum of it. */
 static uint64_t
 size_and_sum(const void *bytes, size_t len, uint64_t token)
 {
@@ -104,8 +104,8 @@ size_and_sum(const void *bytes, size_t len, uint64_t token)
 	return (sum & ~MASK(VALUE_LEN_BITS)) | len;
 }
 
-/* All of a record, which somebody may be writing.  False: it is no value, or
- * another slot's. */
+/* Reads all of a record, which may be written meanwhile.  Returns false if it
+ * is no value, or another slot's. */
 static bool
 read_record(const struct shm_value *r, uint64_t slot, struct lhi_value *out)
 {
@@ -158,7 +158,7 @@ lhi_value_len(const struct lhi_view *v, const struct shm_slot *s)
 	return size <= SHM_VALUE_MAX ? size : 0;
 }
 
-/* What slot s leads to: a value, in a record that is the slot's? */
+/* True if slot s leads to a value, in a record that is the slot's. */
 static bool
 is_value_of(const struct lhi_view *v, const struct shm_slot *s,
     uint32_t idx)
@@ -184,8 +184,11 @@ lhi_value_sound(const struct lhi_view *v, const struct shm_slot *s)
 	    sh64_load(&s->value) != l;		/* it is another by now */
 }
 
-/* Is the session of a HELD record gone?  (The owner word has the low bits of
- * its incarnation: who should meet the same again leaves the record alone.) */
+/*
+ * True if the session of a HELD record is gone.  (The owner word has the low
+ * bits of its incarnation: if another session has the same bits, the record is
+ * left alone.)
+ */
 static bool
 is_holder_gone(struct lhi_view *v, uint64_t owner, bool probe)
 {
@@ -199,7 +202,7 @@ is_holder_gone(struct lhi_view *v, uint64_t owner, bool probe)
 	    != 0 || lhi_session_dead(v, sid_make(sess_inc(s), idx), probe);
 }
 
-/* May record idx, whose owner word was `owner`, be taken? */
+/* True if record idx, whose owner word was `owner`, may be taken. */
 static bool
 can_take(struct lhi_view *v, uint32_t idx, uint64_t owner, bool probe)
 {
@@ -232,7 +235,7 @@ held_by(uint64_t sid, uint64_t owner)
 	return vown_make(VALUE_HELD, sid, vown_count(owner) + 1);
 }
 
-/* One of `looks` records, from where the last one was found on; or 0. */
+/* Takes one of `looks` records, from the last found one on; or returns 0. */
 static uint32_t
 take_record(struct lhi_view *v, struct lhi_setting *t, uint32_t looks,
     bool probe)
@@ -318,8 +321,8 @@ lhi_value_begin(struct lhi_view *v, struct lhi_setting *t, uint64_t sid,
 	return 0;
 }
 
-/* Ours, by owner word `held`, no more: if the slot leads to it, it is its
- * value, and stays (I2: nobody but us could lead to it again). */
+/* Gives up our record, by owner word `held`: if the slot leads to it, it is its
+ * value, and stays (I2: no other process could lead to it again). */
 static void
 give_back_record(struct lhi_view *v, struct lhi_setting *t, uint32_t idx,
     uint64_t held)

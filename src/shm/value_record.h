@@ -13,41 +13,40 @@ struct lhi_value {
 	unsigned char byte[SHM_VALUE_MAX];
 };
 
-/* One that is being set. */
+/* A value that is being set. */
 struct lhi_setting {
 	struct shm_slot *slot;
 	uint64_t sid;		/* of who sets it */
-	uint64_t from, to;	/* slot.value: as it was seen, as it is to be */
+	uint64_t from, to;	/* slot.value: as it was seen, and its new
+				 * value */
 	uint32_t idx;		/* the new record; 0: it is cleared */
 	uint32_t old;		/* the one that was seen; 0: none */
 	uint64_t mine;		/* owner words by which both are ours; */
 	uint64_t held;		/* 0: it is not */
 };
 
-/* Has the key a value?  (Then it is not forgotten to make room.) */
+/* True if the key has a value. (Then it is not evicted to make room.) */
 static inline bool
 lhi_slot_valued(const struct shm_slot *s)
 {
 	return vlink_idx(sh64_load(&s->value)) != 0;
 }
 
-/*
- * Read it.  1: there is one, in *out; 0: there is none; -EAGAIN: it changes all
- * the time; -EUCLEAN.
- */
+/* Reads it.  Returns 1: there is one, in *out; 0: there is none; -EAGAIN: it
+ * keeps changing; -EUCLEAN. */
 int lhi_value_read(struct lhi_view *v, const struct shm_slot *s,
     struct lhi_value *out);
 
-/* Its length; 0: there is none, or none that makes sense. */
+/* Returns its length; 0: there is none, or an impossible one. */
 size_t lhi_value_len(const struct lhi_view *v, const struct shm_slot *s);
 
-/* Does slot.value make sense, and what it leads to? */
+/* True if slot.value, and the record that it leads to, are possible. */
 bool lhi_value_sound(const struct lhi_view *v, const struct shm_slot *s);
 
 /*
- * Setting, in this order: begin; then look, see that the lease still holds the
- * key, swap, again until it succeeds; then see that the lease does still hold
- * it: keep, or else undo.  Or drop, while nothing has been swapped.
+ * Setting, in this order: begin.  Then look, check that the lease still holds
+ * the key, swap, repeated until it succeeds.  Then check that the lease still
+ * holds it: keep, or else undo.  Or drop, while nothing has been swapped.
  *
  * begin: 0; -ENOSPC, with a detail.  len 0: it is cleared.
  */
@@ -59,7 +58,7 @@ void lhi_value_keep(struct lhi_view *v, struct lhi_setting *t);
 void lhi_value_undo(struct lhi_view *v, struct lhi_setting *t);
 void lhi_value_drop(struct lhi_view *v, struct lhi_setting *t);
 
-/* The slot, reserved, gets its next life: that has no value. */
+/* Prepares the slot, reserved, for its next life, which has no value. */
 int lhi_value_forget(struct lhi_view *v, struct shm_slot *s);
 
 /* Records that may be used. */

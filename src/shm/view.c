@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The view of a table: answers "is my mapping still the table of that name, and
- * does my clock mean what its clock means?".  What a view holds, and the
- * helpers that need no system call, are in view.h.
+ * The view of a table: whether this mapping still is the table of that name,
+ * and this process's clock the table's.  view.h describes its fields, and has
+ * the helpers that need no system call.
  *
  * A view has one descriptor of the object (object_fd), to get memory for it and
- * to look whether it has a name.  Whether sessions live is asked through
- * another file (live_probe.c).  The application may close it (closefrom), and
- * its number may then be another file, so each use compares device and inode
- * with those of the table.  If they differ, the object is opened again by name,
- * if the name still is this object.  Several threads may do that at once: one
- * of them stores its descriptor, the others close theirs.
+ * to check its name.  Questions about sessions go through another file
+ * (live_probe.c). The application may close it (closefrom), and its number may
+ * then be another file, so each use compares device and inode with those of the
+ * table.  If they differ, the object is opened again by name, if the name still
+ * is this object.  Several threads may do that at once: one of them stores its
+ * descriptor, the others close theirs.
  *
  * Nothing here writes to shared memory, so a crash leaves nothing behind.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A mapped table as one attachment sees it: pointers to the arrays and counts
- * that were checked once and are private from then on.  Every index that comes
- * out of shared memory is compared with these counts before it is used (G12).
+ * that were checked once and are private from then on.  Every index from shared
+ * memory is compared with these counts before it is used (G12).
  */
 #ifndef LHI_VIEW_H
 #define LHI_VIEW_H
@@ -16,7 +16,7 @@
 #include "shm/layout.h"
 #include "fence/range.h"
 
-/* By what a file is known (table_place.c): 0 is not known. */
+/* The facts that identify a file (table_place.c): 0 is not known. */
 struct lhi_place {
 	uint64_t device, inode;
 	uint64_t born;		/* its birth time in ns */
@@ -36,8 +36,8 @@ struct lhi_view {
 	struct shm_value *values;
 	struct shm_claim_note *asides;
 	struct shm_right *rights;
-	struct shm_session *me;	/* whose view it is; NULL: no session's */
-	struct shm_ring *ring;	/* what it writes events to; NULL: nothing */
+	struct shm_session *me;	/* the viewer's session; NULL: it has none */
+	struct shm_ring *ring;	/* where it writes events; NULL: nowhere */
 	struct lhi_geometry geo;
 	int64_t t0_ns;
 	uint32_t order;
@@ -51,9 +51,9 @@ struct lhi_view {
 	uid_t live_uid;		/* its owner, who is the table's */
 	bool others_write;	/* than that one (session_limit.c) */
 	int64_t live_mark;	/* the position of what it asks through */
-	_Atomic int probe_fd;	/* that: see live_probe.c */
-	_Atomic bool reclaiming; /* a thread uses that to lock a record */
-	_Atomic int blind;	/* why the last look could not tell; 0 */
+	_Atomic int probe_fd;	/* that descriptor: see live_probe.c */
+	_Atomic bool reclaiming; /* a thread uses it to lock a record */
+	_Atomic int blind;	/* why the last question had no answer; 0 */
 	char path[160];		/* of the object */
 
 	uint64_t uuid[2];
@@ -68,13 +68,13 @@ struct lhi_view {
 /*
  * Session ids outside and inside.  Inside, and in shared memory, a session id
  * is a record and its incarnation (base/bits.h), which repeat in the next table
- * of the name.  What leaves the library, in leases, descriptions and the log,
- * is that number with the table's random uuid folded over it: an id names its
- * table as well, and so the boot, since a table lasts no longer.
+ * of the name.  Outside the library, in leases, descriptions and the log, it is
+ * that number with the table's random uuid folded over it.  So an id names its
+ * table as well, and the boot, because a table lasts no longer.
  *
- * These two are the only places that convert.  An id of another table comes out
- * as a record or an incarnation that this one never had, but for one id in 2^40
- * or more (lhi_view_had_session()).
+ * Only these two functions convert.  An id of another table becomes a record or
+ * an incarnation that this table never had, except for one id in 2^40 or more
+ * (lhi_view_had_session()).
  */
 #define ID_KEY_BIT (UINT64_C(1) << 62)	/* an incarnation never has it, so that
 					 * no id is 0; without bit 63, ids are
@@ -88,14 +88,14 @@ lhi_view_set_uuid(struct lhi_view *v, const uint64_t uuid[2])
 	v->id_key = ((uuid[0] ^ uuid[1]) & (ID_KEY_BIT - 1)) | ID_KEY_BIT;
 }
 
-/* The id of session sid outside; 0, nobody, stays 0. */
+/* Returns the id of session sid outside; 0, none, stays 0. */
 static inline uint64_t
 lhi_view_session_id(const struct lhi_view *v, uint64_t sid)
 {
 	return sid == 0 ? 0 : sid ^ v->id_key;
 }
 
-/* The session that an id from outside names. */
+/* Returns the session that an id from outside names. */
 static inline uint64_t
 lhi_view_session_of(const struct lhi_view *v, uint64_t id)
 {
@@ -111,24 +111,23 @@ lhi_view_had_session(const struct lhi_view *v, uint64_t sid)
 	    &v->sessions[sid_idx(sid)].state));
 }
 
-/* Has the table a fence file? */
+/* True if the table has a fence file. */
 static inline bool
 lhi_durable(const struct lhi_view *v)
 {
 	return v->ranges[0] != '\0';
 }
 
-/*
- * How much of an array there is by now: beyond, nothing may be touched.  The
- * counts only rise, so that what was below one stays so.
- */
+/* Returns how much of an array is ready: no access beyond it.  The counts only
+ * rise, so an index that was below one stays so. */
 static inline uint32_t
 lhi_ready(const shm_u32 *count, uint32_t max)
 {
 	uint32_t n = sh32_load(count);
 
 	if (n == 0)
-		return 1;	/* who divides by it must not be hurt (G12) */
+		return 1;	/* a caller that divides by it must not crash
+				 * (G12) */
 	return n < max ? n : max;
 }
 
@@ -186,11 +185,11 @@ lhi_slot_idx(const struct lhi_view *v, const struct shm_slot *s)
 	return (uint32_t)(s - v->slots);
 }
 
-/* The word of slot s when it is free. */
+/* Returns the word of slot s when it is free. */
 static inline uint64_t
 lhi_free_word(const struct shm_slot *s, enum lhi_cause cause, uint64_t ver)
 {
-	/* what was not released cleanly is for the slow paths: consistency.c */
+	/* an unclean end is for the slow paths: consistency.c */
 	if (cause == CAUSE_RELEASED && sh32_load(&s->consistency) != 0 &&
 	    !lhi_mutant_on(note_is_fast))
 		cause = CAUSE_DIED;
@@ -198,7 +197,7 @@ lhi_free_word(const struct shm_slot *s, enum lhi_cause cause, uint64_t ver)
 	    KEY_CLUSTER ? FREE_CLUSTER : 0), ver);
 }
 
-/* The slot, and which life of it, that a claim was last announced for. */
+/* The slot, and its life, that a claim was last announced for. */
 static inline uint64_t
 lhi_slot_ref(uint32_t slot_idx, uint32_t gen)
 {
@@ -218,7 +217,7 @@ lhi_claim_epoch(const struct shm_claim *c)
 	return sh32_load_rlx(&c->wflags) >> WAITER_BITS;
 }
 
-/* Since when, and which thread is behind the claim: for whoever looks in. */
+/* The beginning of the claim's use, and its thread: for inspection. */
 static inline uint64_t
 lhi_since(const struct lhi_view *v, int64_t ns, uint32_t tid)
 {
@@ -241,7 +240,7 @@ lhi_claim_tid(const struct shm_claim *c)
 	return (uint32_t)(sh64_load_rlx(&c->since) & MASK(TID_BITS));
 }
 
-/* Session id that owns a claim: 0 when its chunk is nobody's. */
+/* Returns the session id that owns a claim: 0 if its chunk has no owner. */
 static inline uint64_t
 lhi_claim_owner(const struct lhi_view *v, uint32_t idx)
 {
@@ -263,9 +262,9 @@ lhi_deadline(const struct lhi_view *v, int64_t ns)
 }
 
 /*
- * The same for what the coarse clock says, which may lag by two ticks (of 4 ms)
- * and counts as one's own: even (op/extend.c, I2).  Between 0.15 ms before ns
- * and 1.95 after: no lease ends more than 8 ms sooner than asked.
+ * The same for a reading of the coarse clock, which may lag by two ticks (of 4
+ * ms), for the holder's own deadlines: even (op/extend.c, I2). Between 0.15 ms
+ * before ns and 1.95 after: no lease ends more than 8 ms sooner than requested.
  */
 static inline uint64_t
 lhi_deadline_coarse(const struct lhi_view *v, int64_t ns)
@@ -280,8 +279,8 @@ lhi_deadline_ns(const struct lhi_view *v, uint64_t deadline)
 	    INT64_MAX : v->t0_ns + (int64_t)(deadline << TICK_SHIFT);
 }
 
-/* True if now_ns is not before it.  As a comparison with the above, but what is
- * in the future costs no look at whether it is "never". */
+/* True if now_ns is not before it.  As a comparison with the above, but a
+ * deadline in the future needs no check for "never". */
 static inline bool
 lhi_deadline_passed(const struct lhi_view *v, uint64_t deadline, int64_t now_ns)
 {
@@ -289,7 +288,7 @@ lhi_deadline_passed(const struct lhi_view *v, uint64_t deadline, int64_t now_ns)
 	    (deadline != DEADLINE_MAX || lhi_mutant_on(never_is_a_time));
 }
 
-/* When a lease in that state ends by itself; INT64_MAX: never. */
+/* Returns when a lease in that state ends by itself; INT64_MAX: never. */
 static inline int64_t
 lhi_ends_ns(const struct lhi_view *v, uint64_t st)
 {
@@ -305,9 +304,9 @@ lhi_now_ns(const struct lhi_view *v)
 }
 
 /*
- * By how much it is ahead of CLOCK_MONOTONIC, at least: CLOCK_BOOTTIME goes on
- * while the machine is suspended.  (Less, if we are stopped in here: good
- * enough for who looks after others' deadlines, not for one's own.)
+ * Returns by how much, at least, it is ahead of CLOCK_MONOTONIC: CLOCK_BOOTTIME
+ * goes on while the machine is suspended.  (Less, if we are stopped in here:
+ * good enough for others' deadlines, not for one's own.)
  */
 static inline int64_t
 lhi_clock_lead_ns(const struct lhi_view *v)
@@ -364,7 +363,7 @@ lhi_view_sound(const struct lhi_view *v)
 	return sh64_load(&v->hdr->magic) == SHM_MAGIC;
 }
 
-/* Was the table retired?  The flag stays. */
+/* True if the table was retired. The flag stays. */
 static inline bool
 lhi_view_retired(const struct lhi_view *v)
 {
@@ -380,7 +379,7 @@ lhi_view_records(const struct lhi_view *v)
 	    (sh32_load_rlx(&v->hdr->flags) & SHM_LOG_GRANTS) != 0;
 }
 
-/* True if the viewer has to note something at every grant and release. */
+/* True if the viewer has to record something at every grant and release. */
 static inline bool
 lhi_view_watched(const struct lhi_view *v)
 {
@@ -388,7 +387,7 @@ lhi_view_watched(const struct lhi_view *v)
 	    lhi_view_records(v);
 }
 
-/* Do its tokens rise over all keys (op/token_next.c)? */
+/* True if its tokens rise over all keys (op/token_next.c). */
 static inline bool
 lhi_view_global(const struct lhi_view *v)
 {
@@ -420,16 +419,16 @@ bool lhi_view_gone(struct lhi_view *v);
 bool lhi_view_is(const struct lhi_view *v, int fd);
 
 /*
- * Returns a descriptor of the object, through which no lock is ever taken.
- * The application may have closed ours (closefrom), and its number may be some
- * other file by now; then the object is opened again by name, if the name still
- * is this object.  -1: there is no way to ask, errno says why.
+ * Returns a descriptor of the object, through which no lock is ever taken.  The
+ * application may have closed ours (closefrom), and its number may be another
+ * file by now; then the object is opened again by name, if the name still is
+ * this object.  Returns -1: not possible, errno says why.
  */
 int lhi_view_fd(struct lhi_view *v);
 
 /*
- * Makes the error of a caller that got none, and wanted it to do `what`:
- * -EMFILE, -ENFILE, -EACCES, ...; -ESTALE: the name has gone, or is another
+ * Makes the error of a caller that got none, and needed it to do `what`:
+ * -EMFILE, -ENFILE, -EACCES, ...; -ESTALE: the name is gone, or another
  * object's.
  */
 int lhi_view_no_fd(const struct lhi_view *v, int error, const char *what);

@@ -1,50 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wait queue: answers "whose turn is it?".
+ * The wait queue: says which waiter is next.
  *
  * It decides order and wake-ups only.  A grant is a swap of the lock word, so
- * no state of this list, however torn, can let two holders in.
+ * no state of this list, however torn, can let two holders in.  Its transitions
+ * are QU1 to QU5 in doc/protocol.md ("Queue").
  *
- * Layout.  A singly linked list of waiting claims, sorted by rank (readers who
- * wait to upgrade first, then by priority, higher first) and ticket (earlier
- * first), headed by slot.waitq.  A link is {mark,
- * idx, tag}; the mark in a claim's own link says that the claim is out; every
- * write of a link increments its tag, which is never reset, also when the claim
- * is used again elsewhere.  (Harris 2001, Michael 2002; instead of safe memory
- * reclamation: claims are type-stable and tags never repeat in practice.)
+ * Layout.  A singly linked list of waiting claims, headed by slot.waitq.  It is
+ * sorted by rank (readers that wait for an upgrade first, then by priority,
+ * higher first) and ticket (earlier first). A link is {mark, idx, tag}. The
+ * mark in a claim's own link says that the claim is out.  Every write of a link
+ * increments its tag, which is never reset, also when the claim is used again
+ * elsewhere.  (Harris 2001, Michael 2002; instead of safe memory reclamation:
+ * claims are type-stable and tags never repeat in practice.)
  *
  * Invariants.
- *  I1	An unmarked link is changed only by a swap of its exact value, so
- *	whoever swaps successfully has seen the present neighbour.
+ *  I1	An unmarked link is changed only by a swap of its exact value, so a
+ *	process that swaps successfully has seen the present neighbour.
  *  I2	A claim's order fields are constant from its insertion until no link
  *	leads to it.
- *  I3	A claim is used for something else only after its owner (or whoever
- *	buries it) has marked it and searched the queue past its place: then no
- *	link leads to it.
+ *  I3	A claim is used for something else only after its owner (or the process
+ *	that reclaims it) has marked it and searched the queue past its place:
+ *	then no link leads to it.
  *  I4	Each hop is validated: after a claim's fields are read, the link that
  *	led to it must still have its exact value.  A marked link has it also
- *	when its claim is out: so who goes along one, and does not unlink its
- *	claim, looks at the last one before it that was not marked.
+ *	when its claim is out: so a walk that follows one, and does not unlink
+ *	its claim, checks the last one before it that was not marked.
  *
- * The mark in slot.waitq is another thing: the table was removed by force
- * (shm/table_revoke.c).  It is never taken back, so whoever writes that link
+ * The mark in slot.waitq has another meaning: the table was removed by force
+ * (shm/table_revoke.c). It is never cleared, so a process that writes that link
  * keeps it.
  *
- * Who may mark a claim: its owner; anyone who read its link, then proved that
- * it does not wait here, and swaps exactly that link (C12: with the link read
- * after the proof, the proof could be about an earlier use of the claim, and a
- * live waiter of another key would be thrown out).  "Does not wait here" is:
- * another slot or generation; a state that is neither WAIT nor HELD; HELD and
- * named by the lock word (granted, not yet taken out); a dead session.  Should
- * a waiter be thrown out all the same, it notices its mark and comes back with
- * its old ticket.
+ * A claim may be marked by its owner, and by any process that read its link,
+ * then proved that it does not wait here, and swaps exactly that link
+ * (amendment C12). With the link read after the proof, the proof could be about
+ * an earlier use of the claim, and a live waiter of another key would be thrown
+ * out.  "Does not wait here" is: another slot or generation; a state that is
+ * neither WAIT nor HELD; HELD and named by the lock word (granted, not yet
+ * taken out); a dead session.  If a waiter is thrown out all the same, it
+ * notices its mark and returns with its old ticket.
  *
  * A crash or stop of
  *	insert, before the last swap	the claim is not linked
  *	insert, after it		a dead waiter: removed on proof; a
  *					stopped one: made suspect
  *	remove, marked not unlinked	the next walker unlinks it
- *	waking, anywhere		the first waiter looks again by itself
+ *	waking, anywhere		the first waiter checks again by itself
  *					within 20 ms
  *
  * Not guaranteed: that a walk sees a waiter that is being inserted.
@@ -57,11 +58,8 @@
 #include "shm/session_liveness.h"
 #include "shm/wait_queue.h"
 
-/*
- * Passes over one queue before it is declared damaged: of those that end for no
- * better reason than that the queue moves, and of those that find a bad index
- * or no end.
- */
+/* Passes over one queue before it is declared damaged: passes that end only
+ * because the queue changes, and passes that find a bad index or no end. */
 #define PASSES_MAX 100000u
 #define BAD_MAX 3
 
@@ -71,7 +69,7 @@ struct spot {
 	uint32_t cur;		/* 0: end */
 };
 
-/* Does a stand before b? */
+/* True if a goes before b. */
 static bool
 stands_before(uint64_t a_rank, uint32_t a_ticket, uint64_t b_rank,
     uint32_t b_ticket)
@@ -81,7 +79,7 @@ stands_before(uint64_t a_rank, uint32_t a_ticket, uint64_t b_rank,
 	return (int32_t)(a_ticket - b_ticket) < 0;
 }
 
-/* Swap the link at the spot past a marked claim.  False: look again. */
+/* Swaps the link at the spot past a marked claim. Returns false: look again. */
 static bool
 unlink_marked(struct spot *at, uint64_t marked)
 {
@@ -112,11 +110,11 @@ advance_past(struct shm_claim *c, uint64_t next, struct spot *at)
 }
 
 /*
- * Start behind the claim that was queued last, if it surely is still linked and
- * stands before (rank, ticket).  The hint is that claim and the tag that its
- * link, to nobody, had when it was linked.  The next write of that link makes
- * it lead to a successor, or marks it; so not marked and at most one tag on, it
- * has never been marked (C12).
+ * Starts behind the claim that was queued last, if it certainly is still linked
+ * and goes before (rank, ticket). The hint is that claim and the tag that its
+ * link, to none, had when it was linked.  The next write of that link makes it
+ * lead to a successor, or marks it; so if it is not marked and at most one tag
+ * on, it has never been marked (amendment C12).
  */
 static bool
 start_at_tail(struct lhi_view *v, struct shm_slot *s, uint64_t rank,
@@ -138,10 +136,8 @@ start_at_tail(struct lhi_view *v, struct shm_slot *s, uint64_t rank,
 	return true;
 }
 
-/*
- * The spot before the first claim that does not stand before (rank, ticket);
- * marked claims up to there are unlinked (from the tail hint on, with `tail`).
- */
+/* Finds the spot before the first claim that does not go before (rank, ticket).
+ * Unlinks marked claims up to there (from the tail hint on, with `tail`). */
 static int
 find_place(struct lhi_view *v, struct shm_slot *s, uint64_t rank,
     uint32_t ticket, bool tail, struct spot *at)
@@ -245,7 +241,7 @@ lhi_queue_is_out(struct lhi_view *v, uint32_t ci)
 	return link_marked(sh64_load(&v->claims[ci].wnext));
 }
 
-/* Is it sure that claim ci, in state st, does not wait in this queue? */
+/* True if claim ci, in state st, certainly does not wait in this queue. */
 static bool
 is_not_waiting(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t st,
     bool probe)
@@ -277,8 +273,9 @@ is_not_waiting(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t st,
 }
 
 /*
- * Who waits to upgrade is in nobody's way but while its key is read: a free one
- * is not for it, its lease is over.
+ * True if the waiter is passed over.  A waiter for an upgrade blocks others
+ * only while its key is shared: a free key is not for it, because its lease is
+ * over.
  */
 static bool
 is_passed_over(struct shm_slot *s, uint32_t flags, uint32_t others)
@@ -412,7 +409,8 @@ wake_until_eligible(struct lhi_view *v, uint32_t ci, void *arg)
 	if (state_kind(st) == ST_HELD) {
 		w = sh64_load(&k->s->word);
 		if (word_mode(w) == WORD_X && word_idx(w) == ci)
-			return true;	/* has it already: not a waiter */
+			return true;	/* it already has the key: not a
+					 * waiter */
 	}
 	if (k->readers && !(flags & (WAITER_SHARED | WAITER_SUSPECT)))
 		return false;
@@ -426,8 +424,8 @@ wake_until_eligible(struct lhi_view *v, uint32_t ci, void *arg)
 void
 lhi_queue_wake_first(struct lhi_view *v, struct shm_slot *s)
 {
-	/* a moving queue is being looked after by those who move it; a wake-up
-	 * that is lost all the same is made up for within 20 ms */
+	/* the processes that change a queue also check it; a wake-up that is
+	 * lost all the same is repeated within 20 ms */
 	for (int tries = 0; tries < 16; tries++) {
 		struct wake k = { s, false };
 

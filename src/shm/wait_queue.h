@@ -6,10 +6,8 @@
 #include <leasehold/table.h>
 #include "shm/view.h"
 
-/*
- * What the queue is sorted by first: who waits to upgrade stands before all
- * others, of any priority.  Constant while the claim is linked (I2).
- */
+/* The first sort criterion of the queue: a waiter for an upgrade goes before
+ * all others, of any priority.  Constant while the claim is linked (I2). */
 static inline uint64_t
 lhi_queue_rank(const struct shm_claim *c)
 {
@@ -18,9 +16,9 @@ lhi_queue_rank(const struct shm_claim *c)
 }
 
 /*
- * Of a slot's first link of the wait queue: true if it keeps newcomers off the
- * straight paths, because a claim is queued, or because the table was removed
- * by force, which the mark says there (shm/table_revoke.c).
+ * For a slot's first link of the wait queue: true if it keeps new requests off
+ * the straight paths, because a claim is queued, or because the table was
+ * removed by force, which the mark there says (shm/table_revoke.c).
  */
 static inline bool
 lhi_queue_stops(uint64_t l)
@@ -28,7 +26,9 @@ lhi_queue_stops(uint64_t l)
 	return (l & MASK(CLAIM_BITS + 1)) != 0;
 }
 
-/* True if nobody is queued for the slot's key, and its table is in use yet. */
+/*
+ * True if no claim is queued for the slot's key, and its table is still in use.
+ */
 static inline bool
 lhi_queue_is_empty(struct shm_slot *s)
 {
@@ -36,38 +36,35 @@ lhi_queue_is_empty(struct shm_slot *s)
 	return !lhi_queue_stops(sh64_load_sc(&s->waitq));
 }
 
-/* Link claim ci, whose slot, ticket and priority are set.  0; -EUCLEAN. */
+/* Links claim ci, whose slot, ticket and priority are set.  Returns 0;
+ * -EUCLEAN. */
 int lhi_queue_insert(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
 
 /*
- * Take claim ci out, whether or not it is in.  When this returns 0, no link of
+ * Takes claim ci out, whether or not it is in.  When this returns 0, no link of
  * this queue leads to it.  Only for the claim's owner, or when its session is
- * dead.  0; -EUCLEAN.
+ * dead.  Returns 0; -EUCLEAN.
  */
 int lhi_queue_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
 
-/* Is the claim out of its queue: marked by somebody, or never in? */
+/* True if the claim is out of its queue: marked, or never in. */
 bool lhi_queue_is_out(struct lhi_view *v, uint32_t ci);
 
 /*
- * Who is first?  Removes what should not be there on the way (with `probe`,
- * asks whether the first one's session is dead), passes over suspects, and, for
- * a reader, over other readers.  *first: the claim, `self` itself included, or
- * 0. 0; -EUCLEAN.
+ * Finds the first waiter.  Removes claims that do not belong there on the way
+ * (with `probe`, asks whether the first one's session is dead), passes over
+ * suspects, and, for a reader, over other readers.  *first: the claim, `self`
+ * itself included, or 0. Returns 0; -EUCLEAN.
  */
 int lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
     bool reader, bool probe, uint32_t *first);
 
-/*
- * Wake the first waiter that is not suspect, and the suspects before it; if it
- * is a reader, all readers before the next writer.
- */
+/* Wakes the first waiter that is not suspect, and the suspects before it; if it
+ * is a reader, all readers before the next writer. */
 void lhi_queue_wake_first(struct lhi_view *v, struct shm_slot *s);
 
-/*
- * Is the first in the queue, q being the queue's head, awake or quietly asleep,
- * so that a release need not wake anybody?  (False when in doubt.)
- */
+/* True if the first in the queue, q being the queue's head, is awake or quietly
+ * asleep, so that a release need not wake it.  (False when in doubt.) */
 static inline bool
 lhi_queue_tended(struct lhi_view *v, uint64_t q)
 {
@@ -78,10 +75,8 @@ lhi_queue_tended(struct lhi_view *v, uint64_t q)
 	    !(sh32_load_rlx(&c->wflags) & (WAITER_SUSPECT | WAITER_UPGRADE));
 }
 
-/*
- * May a newcomer of any priority overtake the queue whose head is q, by the
- * table's order and what the first waiter says?  (False when in doubt.)
- */
+/* True if a new request of any priority may overtake the queue whose head is q,
+ * by the table's order and the first waiter's flags.  (False when in doubt.) */
 static inline bool
 lhi_queue_yields(struct lhi_view *v, uint64_t q)
 {
