@@ -111,6 +111,8 @@ print_text(struct lh *lh, const struct lh_stats *s, bool sessions)
 	printf("%-10s%s\n", "table", lh_table_name(lh));
 	print_count("keys", s->keys, s->max_keys, "");
 	print_count("sessions", s->sessions, s->max_sessions, "");
+	printf("%-10sthe kernel tells waiters of the death of %" PRIu32
+	    " of them\n", "", s->deaths_told);
 	print_count("leases", s->leases_reserved, s->max_leases,
 	    " reserved by sessions, 64 at a time");
 	printf("%-10s", "memory");
@@ -149,12 +151,13 @@ print_json(struct lh *lh, const struct lh_stats *s, bool sessions)
 	struct sessions all = { .lh = lh };
 	json_t *o;
 
-	o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:b, "
-	    "s:I, s:s, s:I}",
+	o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, "
+	    "s:b, s:I, s:s, s:I}",
 	    "table", lh_table_name(lh),
 	    "keys", (json_int_t)s->keys, "max_keys", (json_int_t)s->max_keys,
 	    "sessions", (json_int_t)s->sessions,
 	    "max_sessions", (json_int_t)s->max_sessions,
+	    "deaths_told", (json_int_t)s->deaths_told,
 	    "leases_reserved", (json_int_t)s->leases_reserved,
 	    "max_leases", (json_int_t)s->max_leases,
 	    "order", show_order(s->order),

@@ -250,7 +250,9 @@ struct lh_stats {
 	uint32_t tokens_global;	/* 1: made with LH_TOKENS_GLOBAL */
 	uint32_t fence_lost;	/* files of the fence directory were lost: see
 				 * enum lh_fence_lost */
-	uint32_t reserved;
+	uint32_t deaths_told;	/* so many of the sessions have processes of
+				 * whose death the kernel tells waiters; those
+				 * of others they notice within 20 ms */
 	int64_t life_left_ns;	/* for so long it can still grant and extend
 				 * leases: nine years from its making; 0: no
 				 * longer, -EOVERFLOW */

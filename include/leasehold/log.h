@@ -3,7 +3,7 @@
  * The flight recorder: recent events, readable afterwards, even if all
  * processes have crashed.
  *
- * Every session record of a table has room for 127 events, written by its
+ * Every session record of a table has room for 126 events, written by its
  * session in passing; the next session of that record continues behind them.
  * Events off the fast path are always written: waits and how they end, leases
  * that are ended for others, losses, conversions, keys and sessions that begin

@@ -8,12 +8,14 @@
 #include "api/stats_api.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "prim/robust_list.h"
 #include "proc/claim_cache.h"
 #include "shm/damaged.h"
 #include "shm/lock_word.h"
 #include "shm/table_age.h"
 #include "shm/cluster_right.h"
 #include "shm/counters.h"
+#include "shm/session_liveness.h"
 
 #define TRIES 100		/* while a session gets more claims */
 
@@ -62,6 +64,22 @@ count_keys(struct lhi_view *v, struct lh_stats *st)
 	}
 }
 
+/* Counts the sessions, and those whose death words are armed. */
+static void
+count_sessions(struct lhi_view *v, struct lh_stats *st)
+{
+	st->max_sessions = v->geo.max_sessions;
+	for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
+		uint64_t s = sh64_load(&v->sessions[i].state);
+		const shm_u32 *word =
+		    lhi_session_death_word(v, sid_make(sess_inc(s), i));
+		uint32_t w = word == NULL ? 0 : sh32_load(word);
+
+		st->sessions += sess_st(s) != SESS_UNUSED;
+		st->deaths_told += w != 0 && !(w & ROBUST_MARKED);
+	}
+}
+
 void
 lhi_stats_of(struct lhi_view *v, struct lh_stats *stats)
 {
@@ -69,10 +87,7 @@ lhi_stats_of(struct lhi_view *v, struct lh_stats *stats)
 
 	st.max_keys = v->geo.n_slots - 1;
 	count_keys(v, &st);
-	st.max_sessions = v->geo.max_sessions;
-	for (uint32_t i = 0; i < v->geo.max_sessions; i++)
-		st.sessions += sess_st(sh64_load(&v->sessions[i].state)) !=
-		    SESS_UNUSED;
+	count_sessions(v, &st);
 	st.max_leases = v->geo.n_claims - SHM_CHUNK;
 	for (uint32_t i = 1; i < lhi_chunks_ready(v); i++)
 		st.leases_reserved += sh64_load(&v->chunks[i].owner) != 0 ?

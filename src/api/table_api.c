@@ -28,6 +28,7 @@
 #include "live/live_set.h"
 #include "proc/opened_keys.h"
 #include "proc/claim_cache.h"
+#include "proc/death_word.h"
 #include "proc/map.h"
 #include "proc/shim_client.h"
 #include "proc/outer_run.h"
@@ -114,6 +115,7 @@ take_session(struct lh *lh, int session_fd, const char *application, bool
 static void
 end_session(struct lh *lh)
 {
+	lhi_death_word_disarm(lh);
 	if (sh32_load(&lh->v.me->sign) != 0) {
 		if (lhi_mutant_on(sign_removed_first))
 			lhi_sign_remove(&lh->v, sid_idx(lh->sid));
@@ -191,10 +193,10 @@ attach_session(struct lh *lh, int fd, int session_fd,
 		end_session(lh);
 		return lhi_attach_fail_removal(&lh->v);
 	}
+	lhi_death_word_arm(lh);
 	lh->anchor->tag = lh->tag;
 	return 0;
 }
-
 
 static struct lh *attachments;	/* under lhi_proc_lock() */
 
@@ -248,6 +250,7 @@ static void
 dispose_handle(struct lh *lh)
 {
 	leave_list(lh);
+	lhi_death_word_disarm(lh);
 	if (lh->pin != NULL)
 		lhi_byte_unpin(lh->pin);
 	if (lhi_liveness_is_own(lh))
@@ -494,4 +497,3 @@ lh_close(struct lh *lh)
 	errno = saved;
 	return 0;
 }
-

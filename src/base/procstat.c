@@ -34,11 +34,12 @@ parse_stat(const char *text, struct lhi_procstat *ps)
 	return true;
 }
 
+/* Reads a file `stat`, at `path` in the directory `dir` if that is relative. */
 static bool
-read_stat(const char *path, struct lhi_procstat *ps)
+read_stat_at(int dir, const char *path, struct lhi_procstat *ps)
 {
 	char text[512];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = -1;
 
 	if (fd >= 0) {
@@ -47,6 +48,12 @@ read_stat(const char *path, struct lhi_procstat *ps)
 	}
 	text[n > 0 ? n : 0] = '\0';
 	return parse_stat(text, ps);
+}
+
+static bool
+read_stat(const char *path, struct lhi_procstat *ps)
+{
+	return read_stat_at(AT_FDCWD, path, ps);
 }
 
 /* Calls fn() for each thread of the process that has not ended, until fn()
@@ -149,6 +156,12 @@ lhi_procstat_runs(pid_t pid, struct lhi_procstat *ps)
 		walk_threads(pid, is_idle, &r);
 	errno = saved;
 	return r.found;
+}
+
+bool
+lhi_procstat_read_at(int dir, struct lhi_procstat *ps)
+{
+	return read_stat_at(dir, "stat", ps);
 }
 
 bool

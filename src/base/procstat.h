@@ -27,6 +27,10 @@ bool lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps);
  * (base/freezer.h).  False also if that is not visible. */
 bool lhi_procstat_runs(pid_t pid, struct lhi_procstat *ps);
 
+/* Reads the state of the first thread of the process whose directory of /proc
+ * is open as `dir`: of that process, also if its pid is another's by now. */
+bool lhi_procstat_read_at(int dir, struct lhi_procstat *ps);
+
 /* Reads the state of this process, whatever its pid is in /proc.  Returns false
  * with errno (or 0). */
 bool lhi_procstat_self(struct lhi_procstat *ps);

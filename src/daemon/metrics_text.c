@@ -35,6 +35,8 @@ static const struct metric metrics[] = {
 	GAUGE("sessions", sessions, "Sessions, alive or not reclaimed yet."),
 	GAUGE("sessions_max", max_sessions, "Most sessions that the table can "
 	    "have."),
+	GAUGE("sessions_death_told", deaths_told, "Sessions of whose "
+	    "process's death the kernel tells waiters."),
 	GAUGE("leases_reserved", leases_reserved,
 	    "Leases and waits reserved by sessions, 64 at a time."),
 	GAUGE("leases_max", max_leases, "Most leases and waits that the table "

@@ -8,6 +8,7 @@
 
 #include "op/acquire.h"
 #include "op/deadlock.h"
+#include "op/death_hint.h"
 #include "op/admission.h"
 #include "shm/session_named.h"
 
@@ -41,6 +42,7 @@ struct lhi_attempt {
 	int64_t wake_ns;	/* parked: when to look again at the latest */
 	uint64_t w;		/* the word at the last look */
 	struct lhi_deadlock dead;
+	struct lhi_death_hint hint; /* of the holder, while it is the first */
 };
 
 /* Begins an attempt with a claim of that claim cache, which it keeps until it

@@ -297,6 +297,12 @@ park_claim(struct lhi_attempt *a, uint32_t *depth)
 		a->wake_ns = a->ask->until_ns;
 	if (a->ask->callback != NULL && a->wake_ns > a->ask->callback->at_ns)
 		a->wake_ns = a->ask->callback->at_ns;
+	if (a->t.first == a->t.ci && !can_be_granted(a, a->w) &&
+	    !a->threadless)
+		a->wake_ns = lhi_death_hint_choose(view(a), &a->hint, a->w,
+		    now_ns(a), a->wake_ns);
+	else
+		lhi_death_hint_drop(&a->hint);
 	if (a->wake_ns > a->dead.next_ns && !lhi_mutant_on(waiter_sleeps_on))
 		a->wake_ns = a->dead.next_ns;
 	if (*depth != PARK_ASLEEP)
@@ -304,7 +310,7 @@ park_claim(struct lhi_attempt *a, uint32_t *depth)
 	a->lost = false;
 	a->spun = false;
 	a->timed_out = true;
-	return !lhi_cancel_is_set(a->ask->cancel) &&
+	return !lhi_cancel_is_set(a->ask->cancel) && !a->hint.told &&
 	    (again == a->w || *depth == PARK_QUIET) &&
 	    !lhi_queue_is_out(view(a), a->t.ci);
 }
@@ -337,21 +343,21 @@ sleep_parked(struct lhi_attempt *a)
 	uint32_t depth;
 
 	if (park_claim(a, &depth))
-		lhi_futex_wait(&a->c->park, depth,
+		lhi_death_hint_sleep(&a->hint, &a->c->park, depth,
 		    to_futex_clock(a, a->wake_ns));
 	lhi_attempt_unpark(a);
 }
 
 /* True if it is time to probe the holder and the first waiter: after a sleep
- * that nobody ended, and by the clock, because signals and wake-ups may end
- * every sleep early. */
+ * that nobody ended, by the clock, because signals and wake-ups may end every
+ * sleep early, and when the kernel has told of a death. */
 static bool
 is_probe_due(struct lhi_attempt *a, uint64_t w)
 {
 	int64_t now = now_ns(a);
 
-	if (!a->timed_out && now - a->probed_ns <
-	    (word_mode(w) == WORD_FREE ? IDLE_NS : FIRST_NS))
+	if (!lhi_death_hint_take(&a->hint) && !a->timed_out && now -
+	    a->probed_ns < (word_mode(w) == WORD_FREE ? IDLE_NS : FIRST_NS))
 		return false;
 	a->probed_ns = now;
 	return true;

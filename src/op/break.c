@@ -216,8 +216,8 @@ break_key(struct lh *lh, const char *key, struct breaking *b)
 		return lhi_fail(error, "key '%.64s' does not hold still: try "
 		    "again", key);
 	if (error == 0 && (b->id != NULL || b->with != 0) && b->broken == 0)
-		return lhi_fail(-ESTALE, "that lease does not hold '%.64s'",
-		    key);
+		return lhi_damaged_or(&lh->v, lhi_fail(-ESTALE, "that lease "
+		    "does not hold '%.64s'", key));
 	return error != 0 ? error : lhi_damaged_or(&lh->v, b->broken);
 }
 

@@ -15,6 +15,7 @@
 #include "op/busy_detail.h"
 #include "op/acquire_target.h"
 #include "prim/futex.h"
+#include "shm/damaged.h"
 #include "shm/lock_word.h"
 
 #define SOON_NS (NS_PER_MS / 4)
@@ -75,8 +76,8 @@ await_free(struct vacancy *a)
 		held = lhi_view_fresh(v);
 		if (held == 0)
 			held = find_holder(a, &slot, &w);
-		if (held <= 0)
-			return held;
+		if (held <= 0)	/* zeros hold nothing */
+			return lhi_damaged_or(v, held);
 		if (lhi_cancel_is_set(a->ask.cancel))
 			return lhi_busy_detail_fail(v, slot, w, -ECANCELED);
 		if (a->ask.try_only)

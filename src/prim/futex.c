@@ -61,21 +61,36 @@ lhi_futex_any_works(void)
 	static _Atomic int known;	/* 0: unknown, 1: supported, 2: not */
 	int saved = errno, k = known;
 
-	if (k == 0) {	/* no words: EINVAL if the kernel knows the call */
+	/* no words: EINVAL if the kernel knows the call.  Anything else comes
+	 * from an older kernel or a filter, and waits would return at once. */
+	if (k == 0) {
 		k = syscall(SYS_futex_waitv, NULL, 0, 0, NULL, 0) != 0 &&
-		    errno == ENOSYS ? 2 : 1;
+		    errno == EINVAL ? 1 : 2;
 		known = k;
 	}
 	errno = saved;
 	return k == 1;
 }
 
-void
-lhi_futex_wake(shm_u32 *word)
+static void
+wake_some(shm_u32 *word, int n)
 {
 	int saved = errno;
 
-	lhi_point("futex.wake");
-	(void)syscall(SYS_futex, &word->raw, FUTEX_WAKE, 1, NULL, NULL, 0);
+	(void)syscall(SYS_futex, &word->raw, FUTEX_WAKE, n, NULL, NULL, 0);
 	errno = saved;
+}
+
+void
+lhi_futex_wake(shm_u32 *word)
+{
+	lhi_point("futex.wake");
+	wake_some(word, 1);
+}
+
+void
+lhi_futex_wake_two(shm_u32 *word)
+{
+	lhi_point("futex.wake_two");
+	wake_some(word, 2);
 }

@@ -25,7 +25,8 @@ void lhi_futex_wait_any(const struct lhi_futex *on, uint32_t n,
 /* True if the kernel supports lhi_futex_wait_any(). */
 bool lhi_futex_any_works(void);
 
-/* Wakes one sleeper. */
+/* Wakes one sleeper; two. */
 void lhi_futex_wake(shm_u32 *word);
+void lhi_futex_wake_two(shm_u32 *word);
 
 #endif

@@ -2,6 +2,7 @@
 /* Checks that a handle belongs to this process: see attachment.h. */
 #include <errno.h>
 #include "base/error.h"
+#include "prim/robust_list.h"
 #include "proc/attachment.h"
 #include "proc/claim_cache.h"
 #include "proc/map.h"
@@ -9,11 +10,19 @@
 
 struct lh lhi_closed_lh;
 
+/* In a child: mappings, and entries of robust lists. */
+static void
+forget_mappings(bool whole)
+{
+	lhi_map_child(whole);
+	lhi_robust_child();
+}
+
 int
 lhi_proc_begin(void)
 {
 	static const struct lhi_fork_part caches = { .child =
-	    lhi_claim_cache_child }, mappings = { .child = lhi_map_child };
+	    lhi_claim_cache_child }, mappings = { .child = forget_mappings };
 	int error = lhi_process_begin();
 
 	if (error == 0) {

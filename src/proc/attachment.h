@@ -323,6 +323,8 @@ struct lh {
 	uint32_t bell_uses;	/* users of our doorbell */
 	uint32_t bell_seen;
 	struct lh *next;	/* next attachment of this process */
+	struct lhi_robust *death; /* entry in a robust list, or NULL; under
+				   * lhi_proc_lock() (proc/death_word.c) */
 };
 
 /* Reads how far tokens may rise on the fast path (op/token_ceiling.c): not at

@@ -28,6 +28,7 @@
 #include "base/error.h"
 #include "shm/claim_chunk.h"
 #include "proc/claim_cache.h"
+#include "proc/death_word.h"
 #include "proc/key_holds.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
@@ -242,6 +243,7 @@ lhi_claim_cache_get(struct lh *lh)
 			(void)pthread_setspecific(exit_key, m);
 		}
 		set_up_cache(m, lh, (uint32_t)syscall(SYS_gettid));
+		lhi_death_word_arm(lh);
 		lhi_claim_cache_current = m;
 	}
 	lhi_proc_unlock();

@@ -3,8 +3,8 @@
  * The flight recorder: recent events, readable afterwards, from memory that
  * survives all its writers.
  *
- * Layout.  Each session record has a ring of 127 events and a number of how
- * many there have been; event n is in slot n % 127, until event n + 127 comes.
+ * Layout.  Each session record has a ring of 126 events and a number of how
+ * many there have been; event n is in slot n % 126, until event n + 126 comes.
  * An event is four words: time, hash of the key, token, and
  *
  * what    63 .. 46 | 45 .. 24 | 23 .. 11 | 9 8   | 7     | 6    | 5 .. 0
@@ -21,7 +21,7 @@
  *	3 time, hash, token
  *	4 what
  * There is nothing to wait for and nothing to undo.  A crash or stop after step
- * 1 leaves the event of 127 before in the slot, after step 2 or 3 none.  A
+ * 1 leaves the event of 126 before in the slot, after step 2 or 3 none.  A
  * thread that is stopped until the others have come round again writes into a
  * slot that has a new owner, perhaps at the same time.  Then the words of two
  * events are mixed, and the check detects that (except one in 2^17).

@@ -51,7 +51,7 @@
 #define SHM_VALUE_MAX	256u	/* bytes of a key's value */
 #define SHM_INFO_MAX	96u	/* of a requester's words, with the NUL */
 #define SHM_STATS	46u	/* counters a session */
-#define SHM_EVENTS	127u	/* a ring */
+#define SHM_EVENTS	126u	/* a ring */
 #define SHM_RING_READY	1u	/* any other value: not */
 #define SHM_HOLD_TIMES	20u	/* classes of a histogram */
 #define SHM_PREFIX	32u	/* bytes, with the NUL */

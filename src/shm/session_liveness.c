@@ -18,19 +18,31 @@
  * begin failed: no such locks on this system). The probe asks (live_probe.c),
  * and "free" is believed only if the descriptor still is the probe afterwards.
  *
+ * Earlier proof.  The byte is held until the kernel has torn down the memory,
+ * which takes 50 to 110 ms for a GiB.  So when the session's death word is
+ * marked (proc/death_word.c), the process is asked as well.  That none of its
+ * threads has memory any more is a proof, too (prim/process_end.c), with the
+ * same swap after it.  pid and start time were written before ALIVE(inc), so
+ * they are that session's.  Nothing is concluded from the word.  In doubt the
+ * byte decides: the process is in another pid namespace, or may not be looked
+ * at.
+ *
  * End of a named session.  Load `until`, see the clock past it (or its maker
  * gone), swap exactly that value for how it ended; then the state to DEAD. Each
  * is one swap, and the next process that asks repeats the second, so a crash in
  * between delays nothing.
  *
  * Not guaranteed: that a death is noticed while a copy of the liveness
- * descriptor is open, or before the kernel has torn down the address space.
+ * descriptor is open; or, without the earlier proof, before the kernel has torn
+ * down the address space.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
 #include "base/process.h"
 #include "prim/bytelock.h"
+#include "prim/process_end.h"
+#include "prim/robust_list.h"
 #include "shm/damaged.h"
 #include "shm/counters.h"
 #include "shm/events.h"
@@ -184,6 +196,50 @@ is_named_dead(struct lhi_view *v, uint64_t sid, uint64_t s, bool probe)
 	return true;
 }
 
+shm_u32 *
+lhi_session_death_word(struct lhi_view *v, uint64_t sid)
+{
+	const struct shm_session *se;
+	uint64_t s;
+
+	if (sid_idx(sid) >= v->geo.max_sessions)
+		return NULL;
+	se = &v->sessions[sid_idx(sid)];
+	s = sh64_load(&se->state);
+	return sess_inc(s) == sid_inc(sid) && (sess_st(s) == SESS_ALIVE ||
+	    sess_st(s) == SESS_CLOSING) &&
+	    sh64_load(&se->ring) == SHM_RING_READY ?
+	    &v->rings[sid_idx(sid)].death : NULL;
+}
+
+/* Tries the earlier proof, of a session whose byte is held. */
+static bool
+has_process_ended(struct lhi_view *v, uint64_t sid)
+{
+	const shm_u32 *word = lhi_session_death_word(v, sid);
+	uint32_t idx = sid_idx(sid);
+	int saved = errno, cancel;
+	uint64_t start;
+	bool ended;
+
+	/* where the byte cannot be asked, nothing is concluded either */
+	if (word == NULL || !(sh32_load(word) & ROBUST_MARKED) ||
+	    atomic_load(&v->blind) != 0)
+		return false;
+	if (lhi_mutant_on(mark_is_proof))
+		return true;
+	start = sh64_load_rlx(&v->sessions[idx].start_ticks);
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	ended = lhi_process_has_ended(lhi_session_pid(v, sid), start);
+	lhi_point("session.ended");
+	if (ended && lhi_sign_is_promised(v, idx) &&
+	    !lhi_mutant_on(ended_unsigned))
+		ended = lhi_sign_held(v, idx) == 0;
+	(void)pthread_setcancelstate(cancel, NULL);
+	errno = saved;
+	return ended;
+}
+
 bool
 lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 {
@@ -213,8 +269,8 @@ lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 		return false;
 	if (lhi_mutant_on(alive_unprovable) && sess_st(s) == SESS_ALIVE)
 		return false;
-	if (!probe || sess_marked(s) ||
-	    !lhi_session_gone(v, idx))
+	if (!probe || sess_marked(s) || (!lhi_session_gone(v, idx) &&
+	    !has_process_ended(v, sid)))
 		return false;
 	lhi_point("session.proved");
 	/*

@@ -13,6 +13,12 @@
  */
 bool lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe);
 
+/*
+ * Returns the death word of that session of a process (proc/death_word.c), or
+ * NULL: it has none.  Its value is a hint.
+ */
+shm_u32 *lhi_session_death_word(struct lhi_view *v, uint64_t sid);
+
 /* Swaps that state, whose death was proved, to DEAD. Returns false if it has
  * changed. */
 bool lhi_session_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s);

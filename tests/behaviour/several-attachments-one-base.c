@@ -14,17 +14,21 @@
 
 #define N	6
 
-/* Writable mappings of the object in this process. */
+/* Writable mappings of the object in this process, but for single pages of it
+ * (prim/robust_list.c). */
 static int
 n_mappings(const char *object)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned long from, to;
 	char line[512];
 	int n = 0;
 
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
 		n += strstr(line, object) != NULL &&
-		    strstr(line, " rw-s ") != NULL;
+		    strstr(line, " rw-s ") != NULL &&
+		    sscanf(line, "%lx-%lx", &from, &to) == 2 &&
+		    to - from > 4096;
 	if (f != NULL)
 		fclose(f);
 	return n;

@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/procstat.h"
 #include "crash/scenario.h"
 #include "proc/attachment.h"
 #include "shm/events.h"
@@ -212,6 +213,19 @@ fill_up(struct trial *p, struct lh *lh)
 		    p->opts.max_keys, keys, lh_strerror(error));
 }
 
+/* Until the kernel has dropped the locks of a part that is dying: then its
+ * record can be used again. */
+static void
+await_end(const struct part *part)
+{
+	int64_t end_ns = trial_now_ns() + 1000 * NS_A_MS;
+	struct lhi_procstat ps;
+
+	while (lhi_procstat_read(part->pid, 0, &ps) && ps.state != 'Z' &&
+	    trial_now_ns() < end_ns)
+		trial_nap_us(100);
+}
+
 /* Every record, claim and slot that the living do not use can be used. */
 static void
 nothing_leaked(struct trial *p, struct lh *lh)
@@ -221,8 +235,11 @@ nothing_leaked(struct trial *p, struct lh *lh)
 	unsigned n = 0, living = 1;
 	int error;
 
-	for (int i = 0; i < p->n_parts; i++)
+	for (int i = 0; i < p->n_parts; i++) {
 		living += !p->part[i].dead;
+		if (p->part[i].dead)
+			await_end(&p->part[i]);
+	}
 	while (n < 64 && (error = lh_open(&more[n], p->table, &p->opts)) == 0)
 		n++;
 	if (error != -ENOSPC || living + n != p->opts.max_sessions)

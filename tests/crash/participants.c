@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -179,6 +180,9 @@ yield_when(struct trial *p, struct part *me, struct lh *lh, uint32_t waiters)
 
 		if (subject_waits(p) && (waiters == 0 || (lh_status(lh, KEY,
 		    NULL, count_waiters, &n) == 0 && n >= waiters))) {
+			me->dead = p->sc->roles[me - p->part].mortal;
+			if (me->dead)
+				(void)kill(getpid(), SIGKILL);
 			flag_set(&me->order, ORDER_RELEASE);
 			break;
 		}

@@ -23,6 +23,7 @@ struct role {
 	bool shared;		/* KEY in shared mode */
 	bool asleep;		/* it has, and sleeps in a wait */
 	bool dies;		/* then it is killed */
+	bool mortal;		/* a yielder: is killed, and does not yield */
 	int kills;		/* then part kills - 1 is killed */
 	const struct scenario *halfway;	/* not enter: this one's subject, under
 				 * the stepper, killed after ... */
@@ -108,6 +109,7 @@ void part_chunk(struct trial *p, void *part);	/* holds a key of its own */
 #define HOLDER		ROLE(part_holder, PART_HOLDS)
 #define DEAD_HOLDER	ROLE(part_holder, PART_HOLDS, .dies = true)
 #define YIELDER		ROLE(part_yielder, PART_HOLDS)
+#define MORTAL		ROLE(part_yielder, PART_HOLDS, .mortal = true)
 #define CROWD_YIELDER	ROLE(part_crowd, PART_HOLDS)
 #define WAITER		ROLE(part_waiter, PART_WAITS, .asleep = true)
 #define DEAD_WAITER	ROLE(part_waiter, PART_WAITS, .asleep = true, \

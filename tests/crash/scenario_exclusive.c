@@ -122,6 +122,10 @@ static const struct scenario scenarios_exclusive[] = {
 	{ .name = "acquire-wait-granted", .what = "wait until it is released",
 	  .roles = { YIELDER }, .flags = SC_FIFO, .prepare = prep_warm_long,
 	  .act = act_acquire, .finish = finish_acquire },
+	{ .name = "acquire-wait-told", .what = "wait until the holder is "
+	  "killed", .roles = { MORTAL }, .flags = SC_FIFO,
+	  .prepare = prep_warm_long, .act = act_acquire,
+	  .finish = finish_acquire },
 	{ .name = "acquire-wait-starving", .what = "... in bounded order",
 	  .roles = { YIELDER }, .prepare = prep_warm_long, .act = act_acquire,
 	  .finish = finish_acquire },
