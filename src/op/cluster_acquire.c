@@ -3,33 +3,35 @@
  * Acquires a cluster key: locally in the table, and for this host in the
  * cluster.  acquire_options.c and src/live call it.
  *
- * 1. If this host has no right to the key in that mode, ask the shim
- *    (op/shim_request.c).  It answers that it requests the right (QUEUED), that
- *    the right is set (GRANTED), or why it cannot be acquired.
- * 2. Acquire the key in the table, like any key.  While this host has no right,
- *    the shim holds the key there, so processes queue behind it, each with its
- *    priority, deadline and cancellation switch.
- * 3. If the right is set and covers the token, the key is held.  Otherwise give
- *    it back at once and repeat step 1.
+ * 1. If this host has no right to the key in that mode, it asks the shim
+ * (op/shim_request.c). The shim answers that it requests the right (QUEUED),
+ * that the right is set (GRANTED), or why it cannot be acquired.
+ *
+ * 2. It acquires the key in the table, like any key.  While this host has no
+ * right, the shim holds the key there.  So processes queue behind it, each with
+ * its priority, deadline and cancellation switch.
+ *
+ * 3. If the right is set and covers the token, the key is held.  Otherwise it
+ * is given back at once, and step 1 follows again.
  *
  * Step 3 alone makes it safe (op/cluster_check.c); step 1 only makes step 3
  * succeed.  When the shim dies or loses its session, a process that waits in
- * step 2 is granted the key, finds no right in step 3, and fails in step 1 with
- * -EHOSTUNREACH, because nobody has said "busy".
+ * step 2 is granted the key, finds no right in step 3, and fails in step 1. The
+ * error is -EHOSTUNREACH, because no shim has said "busy".
  *
  * A crash or stop in step 1 leaves a question, which the shim may still answer
- * (unused rights do no harm); in step 2 it leaves what any wait leaves; between
- * 2 and 3 a lease in the table that was not reported, which its death or
- * deadline frees.
+ * (unused rights do no harm). In step 2 it leaves the state of any wait.
+ * Between steps 2 and 3 it leaves a lease in the table that was not reported,
+ * which its death or deadline frees.
  *
  * A try may meet the shim in step 2 although the right is set: the shim holds
  * the key for a moment, to raise its base or to return it.  The try asks the
- * shim, which answers when it has released the key; that is no "busy".  A try
+ * shim, which answers when it has released the key; that is not "busy". A try
  * is bounded: the shim answers within two of its timeouts (requests.c), and a
  * silent shim is given TRY_NS.
  *
  * The shim may report more than is true (it has lost the key again, or is
- * faulty).  From the second repetition on there is a pause, so that nobody
+ * faulty). From the second repetition on there is a pause, so that no caller
  * spins.
  */
 #include <errno.h>
@@ -41,11 +43,11 @@
 #include "op/release.h"
 #include "shm/counters.h"
 
-#define TRY_NS NS_PER_SEC		/* for a try, the shim has so long */
-#define ASIDE_NS (50 * NS_PER_MS)	/* to hear who has it */
+#define TRY_NS NS_PER_SEC		/* how long the shim has for a try */
+#define ASIDE_NS (50 * NS_PER_MS)	/* to learn which host has it */
 #define NAP_NS NS_PER_MS
 #define NAP_MAX_NS (50 * NS_PER_MS)
-#define TRIES_MAX 8			/* turns of a try */
+#define TRIES_MAX 8			/* rounds of a try */
 #define ANCHOR_EVERY 1024u		/* tokens */
 
 int
@@ -65,7 +67,7 @@ lhi_cluster_acquire_check_scope(struct lh *lh,
 	return 0;
 }
 
-/* Milliseconds that are left, for the shim. */
+/* Returns the milliseconds that are left, for the shim. */
 static uint32_t
 time_left_ms(struct lh *lh, const struct lhi_acquire_request *ask)
 {
@@ -101,7 +103,9 @@ lhi_cluster_acquire_send_request(struct lh *lh, struct lhi_shim_request *p,
 	return lhi_shim_request_begin(p);
 }
 
-/* What it says in words, for people: nothing that a terminal would obey. */
+/*
+ * Copies the shim's words for people, without bytes that a terminal would obey.
+ */
 static const char *
 printable_text(const struct lhi_frame *f, char *buf, size_t size)
 {
@@ -109,12 +113,12 @@ printable_text(const struct lhi_frame *f, char *buf, size_t size)
 
 	for (size_t i = 0; i < n; i++)
 		buf[i] = f->text[i] >= ' ' && f->text[i] < 0x7f ? f->text[i] :
-		    '?';	/* whether char has a sign or not */
+		    '?';	/* char may be signed or not */
 	buf[n] = '\0';
 	return n > 0 ? buf : "no reason was given";
 }
 
-/* An error of the shim's as ours: none that means something else. */
+/* Maps an error of the shim to ours: none that means something else. */
 static int
 map_shim_error(int error)
 {
@@ -150,8 +154,8 @@ lhi_cluster_acquire_read_answer(const struct lhi_shim_request *p)
 		return lhi_fail(-EHOSTUNREACH, "the cluster cannot be "
 		    "used: %s", printable_text(f, buf, sizeof(buf)));
 	case FRAME_DENIED:
-		return lhi_fail(-EACCES, "the key may not be had from the "
-		    "cluster: %s", printable_text(f, buf, sizeof(buf)));
+		return lhi_fail(-EACCES, "the cluster refuses the key: %s",
+		    printable_text(f, buf, sizeof(buf)));
 	case FRAME_FAILED:
 		return lhi_fail(map_shim_error(f->error),
 		    "the shim cannot get the "
@@ -173,7 +177,7 @@ lhi_cluster_acquire_fail_late(const struct lhi_shim_request *p, const struct
 	if (away || ask->try_only)
 		return lhi_fail(-EHOSTUNREACH, "the shim has not answered in "
 		    "time%s", away ? ", and this host has no session with the "
-		    "cluster" : ": whether the key is to be had is not known");
+		    "cluster" : ": it is not known whether the key is free");
 	return lhi_fail(-ETIMEDOUT, "timed out waiting for the shim to get "
 	    "the key from the cluster");
 }
@@ -219,7 +223,7 @@ lhi_cluster_acquire_count_error(struct lh *lh, int error)
 	}
 }
 
-/* Half of the tokens are used up: the shim is to know. */
+/* Tells the shim that half of the tokens are used up. */
 static void
 ask_for_more(struct lh *lh, const struct lhi_held *h, uint64_t token)
 {
@@ -276,7 +280,7 @@ lhi_cluster_acquire_confirm(struct lh *lh, struct lh_lease *l)
 	return place == PLACE_GOOD ? 0 : CLUSTER_NOT;
 }
 
-/* Once more in vain: not at once. */
+/* Pauses after another round without success. */
 static int
 sleep_between_turns(struct lh *lh, const struct lhi_acquire_request *ask,
     uint32_t turn)
@@ -299,8 +303,9 @@ sleep_between_turns(struct lh *lh, const struct lhi_acquire_request *ask,
 		   : 0;
 }
 
-/* Where the shim holds the key, another host has it: names that in the
- * error. */
+/*
+ * If the shim holds the key, another host has it: names that host in the error.
+ */
 static void
 name_other_hosts(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, int error)
@@ -317,7 +322,7 @@ name_other_hosts(struct lh *lh, struct lhi_acquire_target *want,
 		    "timed out waiting: ", want->name->key, who);
 }
 
-/* In the table.  A try past the shim, unless it says no. */
+/* Acquires in the table. A try passes the shim, unless the shim refuses. */
 static int
 acquire_in_table(struct lh *lh, struct lhi_shim_request *p,
     struct lhi_acquire_target *want, const struct lhi_acquire_request *ask,
@@ -344,7 +349,7 @@ acquire_in_table(struct lh *lh, struct lhi_shim_request *p,
 	return error;
 }
 
-/* The right was asked for, together with others: once, then. */
+/* The right was requested together with others: asks once. */
 static int
 acquire_with_right(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease,

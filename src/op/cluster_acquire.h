@@ -7,7 +7,7 @@
 #include "op/shim_request.h"
 #include "op/cluster_check.h"
 
-/* Checks that the scope that is asked for suits that key.  0; -EOPNOTSUPP. */
+/* Checks that the requested scope suits that key. Returns 0; -EOPNOTSUPP. */
 int lhi_cluster_acquire_check_scope(struct lh *lh,
     const struct lhi_acquire_request *ask, const struct lhi_key_name *n);
 
@@ -19,20 +19,21 @@ lhi_cluster_acquire_is_needed(const struct lh *lh, const struct lhi_key_name *n)
 	return lhi_right_wanted(&lh->v, n) && !lh->serves;
 }
 
-/* How a key is acquired in the table: as lhi_acquire_checked(). */
+/* The function that acquires a key in the table: as lhi_acquire_checked(). */
 typedef int lhi_local_fn(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
-/* Acquire a cluster key, in the table by fn.  Errors as that, -EHOSTUNREACH,
- * -EACCES, and whatever else keeps the shim from having it. */
+/* Acquires a cluster key, in the table by fn.  Errors as fn, -EHOSTUNREACH,
+ * -EACCES, and other reasons why the shim cannot get it. */
 int lhi_cluster_acquire(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease,
     lhi_local_fn *fn);
 
 /*
- * Ask for the rights to n keys, all or none, in these modes.  0: wait for them
- * in the table now; or an error as above, also -EAGAIN (only if try_only).  The
- * request is to be ended when that wait has, whatever came of this.
+ * Asks for the rights to n keys, all or none, in these modes.  Returns 0: wait
+ * for them in the table now; or an error as above, also -EAGAIN (only if
+ * try_only). The request must be ended when that wait has, whatever this
+ * returns.
  */
 struct lhi_cluster_acquire_item {
 	const char *key;
@@ -43,24 +44,25 @@ int lhi_cluster_acquire_ask_shim(struct lh *lh, struct lhi_shim_request *p,
     const struct lhi_cluster_acquire_item *w, uint32_t n,
     const struct lhi_acquire_request *ask, unsigned flags);
 
-/* The same, without waiting for the answer: what lhi_shim_request_look()
- * finds then, lhi_cluster_acquire_read_answer() says as above. */
+/* The same, without waiting for the answer: lhi_shim_request_look() finds it
+ * later, and lhi_cluster_acquire_read_answer() returns as above. */
 int lhi_cluster_acquire_send_request(struct lh *lh, struct lhi_shim_request *p,
     const struct lhi_cluster_acquire_item *w, uint32_t n,
     const struct lhi_acquire_request *ask, unsigned flags);
 int lhi_cluster_acquire_read_answer(const struct lhi_shim_request *p);
 
-/* Asking has ended so: for the table's counters. */
+/* Counts the outcome of a question in the table's counters. */
 void lhi_cluster_acquire_count_error(struct lh *lh, int error);
 
-/* Time was up while it was asked: -EHOSTUNREACH or -ETIMEDOUT? */
+/* Returns the error when the time was over during a question: -EHOSTUNREACH or
+ * -ETIMEDOUT. */
 int lhi_cluster_acquire_fail_late(const struct lhi_shim_request *p, const struct
     lhi_acquire_request *ask);
 
 /*
- * The lease was just granted in the table.  May it be gone by?  0, and its end
- * is that of its right, if that is sooner; CLUSTER_NOT: it was given back, for
- * there is no right; CLUSTER_ABOVE: for its token is no good.
+ * Checks a lease that was just granted in the table.  Returns 0, and its end is
+ * that of its right, if that is sooner; CLUSTER_NOT: it was given back, because
+ * there is no right; CLUSTER_ABOVE: because its token is not valid.
  */
 enum { CLUSTER_NOT = 1, CLUSTER_ABOVE = 2 };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answers "may a lease of a cluster key be gone by, and until when?".
+ * Whether a lease of a cluster key may be relied on, and until when.
  *
- * A lease of a cluster key is one of the local table like any other; it is
- * worth something only while this host has the key in the cluster.  That is
- * what the shim says by the slot's right, the epoch and D
- * (shm/cluster_right.c), and what is asked here: after each grant, and whenever
- * a lease is verified, extended, converted or handed over.  Model:
- * tests/model/delegate.pml.  lhi_right_is_valid() reads, in this order:
+ * A lease of a cluster key is one of the local table like any other, but is
+ * valid only while this host has the key in the cluster.  The shim says so by
+ * the slot's right, the epoch and D (shm/cluster_right.c). This is checked
+ * after each grant, and whenever a lease is verified, extended, converted or
+ * handed over.  Model: tests/model/delegate.pml.  lhi_right_is_valid() reads,
+ * in this order:
  *
  *	e = epoch; right; D = until; epoch is e still; the clock is before D
  *
@@ -19,45 +19,45 @@
  *		machine is suspended, as the cluster does
  *
  * Invariants
- *  I1	Held locally at any moment at or after the look at the right, and the
- *	right valid: then this host has the key in the cluster until D.  For a
- *	right is given, and taken away, only while the shim has the key for
- *	itself; so it has not changed since the lease was granted, but to none.
- *	Therefore the right is asked first, then what the local word says.
- *  I2	After a grant its token is compared with the base as well, when the
- *	right has been seen: a shim that was stopped may give the right when a
- *	lease has been granted already, with a token from before.
- *  I3	A lease whose right is found to have ended is made to have ended, also
- *	where a heartbeat that was late brings D back afterwards (G9).
+ *  I1	If it is held locally at any moment at or after the read of the right,
+ *	and the right is valid, this host has the key in the cluster until D.
+ *	A right is given, and taken away, only while the shim holds the key
+ *	itself.  So it has not changed since the lease was granted, except to
+ *	none.  Therefore the right is read first, then the local word.
+ *  I2	After a grant its token is also compared with the base, when the right
+ *	has been seen.  A shim that was stopped may give the right after a lease
+ *	has been granted with an earlier token.
+ *  I3	A lease whose right is found to have ended is made to end, also if a
+ *	late heartbeat brings D back afterwards (G9).
  *
- * A crash or stop in here leaves a lease of a process: others do not wait for
- * it longer than for any other's.
+ * A crash or stop in here leaves a lease of a process: others wait for it no
+ * longer than for any other's.
  *
- * The short way.  A thread that has the key again and again would pay for the
- * precise clock each time.  It asks with it once in a tick of the coarse one,
- * by which all short ways go: if D was far more than a tick away then, it is
- * not reached as long as that clock shows the same (which a suspend changes),
- * and it is enough that epoch and right are the same, D not before, and the
- * token above the base: a right that was taken away and given again in between
- * has raised that above this token (I2).
+ * The fast path.  A thread that acquires the key again and again would pay for
+ * the precise clock each time.  It reads that once in a tick of the coarse one,
+ * which all fast paths use.  If D was far more than a tick away then, it is not
+ * reached as long as that clock shows the same (a suspend changes it). Then it
+ * is enough that epoch and right are the same, D is not earlier, and the token
+ * is above the base.  A right that was taken away and given again in between
+ * has raised the base above this token (I2).
  *
- * Not guaranteed: that a word of a cluster key does not come back while
- * somebody is stopped between its load and its swap.  Its version is that of
- * its token: the low 20 bits of the base's revision, then 20 of a count, of
- * which the low 12 go on by one with every grant, whatever its base, and the
- * others begin anew with each base.  So the version of a grant comes back when
- *	the key is had again at a revision that is a multiple of 2^20 above the
- *	  one then (at 1,000 revisions of the cluster a second: not before 17
- *	  minutes have passed, and then in one of 2^20 cases)
+ * Not guaranteed: that a word of a cluster key does not return while a process
+ * is stopped between its load and its swap.  Its version is that of its token:
+ * the low 20 bits of the base's revision, then 20 of a count.  The low 12 bits
+ * of the count go on by one with every grant, whatever its base; the others
+ * start afresh with each base.  So the version of a grant returns when
+ *	the key is acquired again at a revision that is a multiple of 2^20
+ *	  above the first (at 1,000 revisions of the cluster a second: not
+ *	  before 17 minutes have passed, and then in one of 2^20 cases)
  *	and a multiple of 4,096 grants of the key have been made in between
- * and the word with it if the same claim holds, or the same cause is left.  A
- * grant that is made so late is given back: its token is not above the base
- * (I2).  But who was stopped in a release, a conversion or a hand-off, or as
- * he freed the word of a lease that had ended, takes the word from another
- * lease of this host, whose holder is told so when it looks: lh_verify(),
- * lh_extend().  (Of other keys: 2^40 grants of the key, shm/lock_word.c.)  No
- * short way rests on a word that is remembered: life of the slot, or base, is
- * compared.
+ * and the word returns with it if the same claim holds, or the same cause is
+ * left.  A grant that is made so late is given back: its token is not above the
+ * base (I2). But a process that was stopped in a release, a conversion or a
+ * hand-off, or while freeing the word of an ended lease, takes the word from
+ * another lease of this host.  Its holder learns this when it checks:
+ * lh_verify(), lh_extend(). (Other keys: 2^40 grants of the key,
+ * shm/lock_word.c.) No fast path relies on a remembered word alone: life of the
+ * slot, or base, is compared.
  *
  * The shim itself has leases of cluster keys to keep others from them: it needs
  * no right (serves).
@@ -71,7 +71,7 @@
 
 #define LEARN_NS (100 * NS_PER_MS)	/* a tick is 10 ms at most */
 
-/* Which life of its slot is it of? */
+/* The life of its slot. */
 static struct lhi_ref
 ref_of_lease(const struct lhi_held *h)
 {
@@ -96,7 +96,7 @@ lhi_cluster_check_end_ns(const struct lhi_held *h, int64_t end_ns)
 
 	if (!lhi_cluster_check_is_needed(h->lh, h->slot))
 		return end_ns;
-	now = lhi_now_ns(&h->lh->v);	/* if we are stopped: too early */
+	now = lhi_now_ns(&h->lh->v);	/* too early if we are stopped */
 	if (!lhi_right_is_valid(&h->lh->v, &ref, h->shared, &end))
 		return now;
 	return end.left_ns < end_ns - now ? now + end.left_ns : end_ns;
@@ -185,7 +185,7 @@ lhi_cluster_check_remember_right(struct lh *lh, const struct lh_lease *l,
 		return;
 	m->lent.until = (uint64_t)end.until_ns;
 	m->lent.ends_ns = lhi_claim_cache_now_ns(m) + end.left_ns;
-	/* found by nobody who does not ask for the right */
+	/* only found by callers that check the right */
 	lhi_cached_claim_forget(r);
 	r->slot = ref.slot;
 	limit = r->token + MASK(SEQ_BITS) - lid_seq(r->id) + 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether this host may go by a lease of a cluster key.  See
- * cluster_check.c. */
+/*
+ * Whether this host may rely on a lease of a cluster key.  See cluster_check.c.
+ */
 #ifndef LHI_CLUSTER_CHECK_H
 #define LHI_CLUSTER_CHECK_H
 
@@ -8,9 +9,9 @@
 #include "shm/cluster_right.h"
 
 /*
- * True if the lease may be gone by now, as far as rights go: its key is this
- * host's alone, this attachment serves the cluster, or the key's right is valid
- * for the lease's mode (lhi_right_is_valid()).
+ * True if the lease is valid now as far as rights go: its key is this host's
+ * alone, this attachment serves the cluster, or the key's right is valid for
+ * the lease's mode (lhi_right_is_valid()).
  */
 bool lhi_cluster_check_lease(const struct lhi_held *h);
 
@@ -33,7 +34,7 @@ void lhi_cluster_check_shorten(struct lh *lh, struct lh_lease *l);
 bool lhi_cluster_check_time_left(struct lh *lh, const struct lh_lease *l,
     struct lhi_right_end *end);
 
-/* How a token lies above the base of its slot's right. */
+/* The place of a token above the base of its slot's right. */
 enum lhi_cluster_check_place {
 	PLACE_GOOD,
 	PLACE_HALF,		/* good, and half of the tokens are used up */
@@ -43,20 +44,20 @@ enum lhi_cluster_check_place {
 enum lhi_cluster_check_place lhi_cluster_check_place(const struct lhi_view *v,
     const struct shm_slot *s, uint64_t token);
 
-/* Returns 0 if a held lease may go on under that token, which it would get by
- * being converted or handed over; -EAGAIN with a sentence. */
+/* Returns 0 if a held lease may continue under that token, which it would get
+ * by a conversion or hand-off; -EAGAIN with a sentence. */
 int lhi_cluster_check_next_token(const struct lhi_held *h, uint64_t token);
 
 /*
  * Remembers the right of a cluster key that this thread has just acquired, with
- * that ttl: as long as its clock shows this tick, it may acquire the key again
- * by the short way (acquire.c), and ask lhi_cluster_check_lent_stands().
+ * that ttl.  As long as its clock shows this tick, it may acquire the key again
+ * by the fast path (acquire.c), and call lhi_cluster_check_lent_stands().
  */
 void lhi_cluster_check_remember_right(struct lh *lh, const struct lh_lease *l,
     int64_t ttl_ns);
 
-/* True if that is the key whose right is remembered, and claim 0 is at hand for
- * it. */
+/* True if that is the key whose right is remembered, and claim 0 is available
+ * for it. */
 static inline bool
 lhi_cluster_check_has_lent(const struct lhi_claim_cache *m,
     const struct lhi_ref *ref)
@@ -67,7 +68,7 @@ lhi_cluster_check_has_lent(const struct lhi_claim_cache *m,
 	    lhi_cached_claim_now(r) == CACHED_FREE && r->slot == ref->slot;
 }
 
-/* True if the remembered right is there still, and the token is one of it; then
+/* True if the remembered right is unchanged, and the token belongs to it; then
  * the lease is made to end no later than the right. */
 static inline bool
 lhi_cluster_check_lent_stands(const struct lhi_claim_cache *m,
@@ -86,10 +87,8 @@ lhi_cluster_check_lent_stands(const struct lhi_claim_cache *m,
 	return true;
 }
 
-/*
- * This attachment is the shim's, who has the byte and no leases yet: to it,
- * cluster keys are keys like others; to others, its leases need no right.
- */
+/* Marks this attachment as the shim's, which has the byte and no leases yet: it
+ * treats cluster keys like others; and its leases need no right. */
 void lhi_cluster_check_serve(struct lh *lh);
 
 #endif

@@ -40,10 +40,10 @@
 #define SOLE_TRIES 3	/* others may join while we look */
 #define TRIES 100
 
-enum { MOVED = LEASE_LIVES, BESIDE = 2 };	/* beside 0 and -errno */
+enum { MOVED = LEASE_LIVES, BESIDE = 2 };	/* besides 0 and -errno */
 
-/* The claim's state in the other mode, and in another use; under policy live
- * only when all is done (op/policy.h). */
+/* Returns the claim's state in the other mode, and in another use; under policy
+ * live only when everything is done (op/policy.h). */
 static uint64_t
 converted_state(uint64_t st)
 {
@@ -53,12 +53,13 @@ converted_state(uint64_t st)
 }
 
 /*
- * The state is `moved`: it is ours to say what the grant is.  Read, then state
- * and word, then swapped: who comes too late for that cannot keep a later use's
- * from being said, since that is said as often as it is not so.  (The word and
- * not `since`: that may be told late by who was just granted the lease.  While
- * it is of this grant, so is the claim: shm/lock_word.c, I2; when it is not, it
- * will not be swapped either.)
+ * Writes the grant of a lease whose state is `moved`, so that this caller may
+ * write it.  The grant is read, then state and word, then swapped.  So a late
+ * caller cannot prevent a later use's grant from being written, because that is
+ * repeated until it is there.  (The word is read and not `since`, which may be
+ * written late by a caller that was just granted the lease.  While the word is
+ * of this grant, so is the claim: shm/lock_word.c, I2; when it is not, it will
+ * not be swapped either.)
  */
 static void
 write_grant(const struct lhi_held *h, uint64_t moved, uint64_t token)
@@ -82,11 +83,12 @@ write_grant(const struct lhi_held *h, uint64_t moved, uint64_t token)
 }
 
 /*
- * State, then word: whoever else presents the lease as it was swaps that very
- * state, or that very word, and fails.  If it is to be a reader's, its claim's
- * grant comes between the two: so only who converts it writes that, though each
- * who tries may have another token.  0; MOVED: state or word have, and nothing
- * has changed.
+ * Changes the state, then the word.  Another caller that presents the lease in
+ * its old mode swaps that very state, or that very word, and fails.  If the
+ * lease is to be a reader's, its claim's grant is written between the two: so
+ * only the caller that converts it writes that, although others that try may
+ * have other tokens.  Returns 0; MOVED: state or word have changed, and nothing
+ * was written.
  */
 static int
 swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
@@ -100,10 +102,10 @@ swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
 	lhi_point("convert.announced");
 	if (mode == WORD_S && !lhi_mutant_on(grant_untold))
 		write_grant(h, to, n->token);
-	/* no acquisition, however large a leap */
+	/* not an acquisition, however large the leap */
 	lhi_counters_add(v, STAT_SPENT, state_seq(to) - state_seq(st));
-	/* should its session end before that is confirmed, it may have been
-	 * held exclusively until then */
+	/* if its session ends before that is confirmed, it may have been held
+	 * exclusively until then */
 	if (mode == WORD_S)
 		lhi_lease_mark_moving(h, to);
 	if (!sh64_cas(&h->slot->word, w, word_make(mode, h->ci,
@@ -121,10 +123,10 @@ swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
 }
 
 /*
- * True if its claim is held in use seq, in state *st, at a moment after
- * that.  Past the deadline it is made to expire, unless another was quicker
- * to extend it, or its named session has ended as well, whose burial keeps
- * the key back.
+ * True if its claim is held in use seq, in state *st, at a moment after that.
+ * Past the deadline it is made to expire, unless another caller was quicker to
+ * extend it, or its named session has ended as well, whose reclaiming delays
+ * the key.
  */
 static bool
 is_conversion_held(const struct lh_lease *as, const struct lhi_held *h,
@@ -168,7 +170,7 @@ confirm_conversion(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	as.id[1] = lid_make(h->ci, lid_epoch(l->id[1]), seq);
 	now.shared = mode == WORD_S;
 	now.word = word_make(WORD_X, h->ci, token);
-	/* (who found it by status may have it in motion again) */
+	/* (a caller that found it by status may move it again) */
 	/* ends: after TRIES rounds at the latest */
 	for (int i = 0; (!is_conversion_held(&as, h, seq, &st) &&
 	    (lhi_lease_status(lh, &as, &now, st) != LEASE_MOVING ||
@@ -188,7 +190,7 @@ confirm_conversion(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	lhi_claim_note_follow(&lh->v, h->ci, l->id[1], as.id[1]);
 	if (m->lh == lh && bit < SHM_GROUP && m->rec[bit].id == l->id[1] &&
 	    m->rec[bit].use != CACHED_OUT) {
-		/* exclusive ones are remembered anew by the slow release */
+		/* the slow release remembers exclusive ones again */
 		m->rec[bit].id = as.id[1];
 		m->rec[bit].token = token;
 		lhi_cached_claim_set(&m->rec[bit], lhi_cached_claim_use(&lh->v,
@@ -205,7 +207,7 @@ confirm_conversion(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	return 0;
 }
 
-/* Others of its holder, if it has one, wait meanwhile for what comes of it. */
+/* Others of its holder, if it has one, wait meanwhile for the result. */
 static int
 swap_and_confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
     uint64_t st, uint64_t w, unsigned mode, const struct lhi_token_next *n,
@@ -223,7 +225,7 @@ swap_and_confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	return error;
 }
 
-/* The word is w: which token is next?  0, MOVED, -errno. */
+/* Chooses the next token for the word w. Returns 0, MOVED, -errno. */
 static int
 choose_token(struct lh *lh, const struct lhi_held *h, uint64_t w,
     struct lhi_token_next *n)
@@ -251,8 +253,8 @@ downgrade_lease(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 
 	if (error != 0)
 		return error;
-	/* the lease may be ended, and its claim used again, by others: what is
-	 * changed was read before the word was seen to grant it still */
+	/* others may end the lease, and its claim may be used again: the old
+	 * values were read before the word was seen to grant it still */
 	do {
 		link = sh64_load(&h->claim->rnext);
 		if (!lhi_lease_is_granted(h))	/* or it was, and is again */
@@ -270,7 +272,8 @@ downgrade_lease(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	return error;
 }
 
-/* Take out who is not alive.  1: only h is left, in *w; 0; -EUCLEAN. */
+/* Takes out readers that are not alive.  Returns 1: only h is left, in *w; 0;
+ * -EUCLEAN. */
 static int
 make_sole_reader(struct lh *lh, const struct lhi_held *h, uint64_t *w)
 {
@@ -312,9 +315,9 @@ upgrade_lease(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 }
 
 /*
- * May this host read the key beside others only?  Then nobody here can be its
- * only holder: it has to be given back to the cluster and queued for again, and
- * others may have written in between.
+ * True if this host may only share the key with others.  Then no process here
+ * can be its only holder: the key would have to be returned to the cluster and
+ * queued for again, and others may have written in between.
  */
 static bool
 has_shared_right(const struct lhi_held *h)
@@ -341,7 +344,7 @@ lhi_convert(struct lh *lh, struct lh_lease *l, uint32_t mode, bool *beside)
 		return lhi_fail(-EINVAL, "unknown mode %u", mode);
 	if (error == -EALREADY)
 		return lhi_fail(-ESTALE, "this lease was released");
-	/* another thread may extend it, or another reader come, meanwhile */
+	/* another thread may extend it, or another reader arrive, meanwhile */
 	for (int i = 0; i < TRIES; i++) {
 		st = sh64_load(&h.claim->state);
 		is = lhi_lease_status(lh, l, &h, st);

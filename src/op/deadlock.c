@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deadlocks: answers "when does a wait look for one, and who is told?".
+ * Deadlocks: when a wait searches for one, and which wait ends.
  *
- * There is nobody who watches: the waits find the circles that they are on
- * themselves (inspect/waits_for.c), and one of those on it gives way.
+ * No process watches: the waits find their own circles (inspect/waits_for.c),
+ * and one wait of each gives way.
  *
- * Who is told.  Of the waits on a circle: the lowest priority; of these the one
+ * The victim.  Of the waits on a circle: the lowest priority; of these the one
  * that began last; of these the largest claim index.  Waits with LH_NO_DEADLOCK
- * are not asked, if there is any other.  All see the same, and only the victim
- * acts, so it is one for each circle; who finds a circle and is not its victim
- * says so in the victim's flags (WAITER_LOOK) and wakes it.  The victim looks
- * for itself, only along waits that it has to give way to: so it finds its
- * circle even where there are others through it.  Its lease, if it waits to
- * upgrade one, and all else that it holds, stay as they are.
+ * are chosen only if there is no other.  All waits compute the same victim, and
+ * only the victim acts, so it is one for each circle.  A wait that finds a
+ * circle and is not its victim sets a flag of the victim (WAITER_LOOK) and
+ * wakes it.  The victim searches for itself, only along waits that go before
+ * it: so it finds its circle even if there are others through it.  Its lease,
+ * if it waits for an upgrade, and all its other leases stay as they are.
  *
  * When.  The wait that closes a circle is the youngest on it, and finds it 40
- * ms after it began; the others look again ever more seldom, up to a second.
- * Where more than 64 threads of the attachment wait, all that takes so many
- * times longer: a look searches the claims of a process, and those who look
- * would keep from running whom they wait for.
+ * ms after it began; the others search again ever more seldom, up to a second.
+ * If more than 64 threads of the attachment wait, all intervals are that many
+ * times longer.  A search reads the claims of a process, and many searches
+ * would delay the very processes that they wait for.
  *
  * Writes: WAITER_LOOK and a wake-up; nothing else depends on anything here.  A
- * crash or stop anywhere leaves at worst a flag, which costs a look.  A victim
- * that is stopped is told when it runs again; until then deadlines have to do.
+ * crash or stop anywhere leaves at worst a flag, which costs a search.  A
+ * stopped victim ends its wait when it runs again; until then deadlines must
+ * suffice.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,10 +35,10 @@
 #include "shm/wait_queue.h"
 
 #define CROWD 64u
-#define GAP_NS (20 * NS_PER_MS)		/* between looks at first */
+#define GAP_NS (20 * NS_PER_MS)		/* between searches at first */
 #define GAP_MAX_NS NS_PER_SEC
-#define AGAIN_NS (5 * NS_PER_MS)	/* something moved, or was found */
-#define TELL_MAX 3u		/* waits of a circle told of one by one */
+#define AGAIN_NS (5 * NS_PER_MS)	/* something changed, or was found */
+#define TELL_MAX 3u		/* waits of a circle described one by one */
 
 void
 lhi_deadlock_begin(struct lhi_deadlock *d, int64_t now_ns, uint32_t crowd)
@@ -56,7 +57,7 @@ lhi_deadlock_flags(const struct lhi_acquire_request *ask)
 	return ask->no_deadlock ? WAITER_NO_DEADLOCK : 0;
 }
 
-/* A circle that we are not to leave: whoever is, shall look. */
+/* Reports a circle that this wait does not leave: makes its victim search. */
 static void
 wake_victim(struct lhi_waits_for *q)
 {
@@ -77,7 +78,7 @@ wake_victim(struct lhi_waits_for *q)
 	lhi_queue_wake(v, c);
 }
 
-/* Whose wait hop i is. */
+/* Names the process of wait i on the circle. */
 static void
 describe_thread(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
 {
@@ -95,7 +96,7 @@ describe_thread(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
 	    name, lhi_claim_tid(&q->v->claims[ci]));
 }
 
-/* Who is in the way of hop i, and what that has to do with the next wait. */
+/* Names the blocker of wait i, and its relation to the next wait. */
 static void
 describe_blocker(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
 {
@@ -119,7 +120,7 @@ describe_blocker(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
 		    "job, %s", sh32_load(&se->pid), name, next);
 }
 
-/* What hop i waits for, and whom. */
+/* Names the key that wait i waits for, and its blocker. */
 static void
 describe_hop(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
 {
@@ -133,7 +134,7 @@ describe_hop(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
 	    i == 0 ? "this thread" : "; that one", key, blocker);
 }
 
-/* The circle in words. */
+/* Writes the circle in words. */
 static int
 fail_with_circle(struct lhi_waits_for *q)
 {
@@ -156,7 +157,7 @@ fail_with_circle(struct lhi_waits_for *q)
 	    "release what you hold, and try again", text);
 }
 
-/* 0; -EDEADLK. */
+/* Decides for a circle that was found. Returns 0; -EDEADLK. */
 static int
 look_for_circle(struct lhi_waits_for *q, uint32_t ci, struct lhi_deadlock *d)
 {

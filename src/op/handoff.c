@@ -1,52 +1,53 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lease changes hands: answers "how does another session come to hold the key
- * without its being free in between?"
+ * Hand-off: another session gets the lease, and the key is never free in
+ * between.
  *
- * Claim c1 holds it, in whatever session; c2 is a free claim of ours (our own,
- * or of a named session, op/session_claim.c).
+ * Claim c1 holds it, in any session; c2 is a free claim of ours (our own, or of
+ * a named session, op/session_claim.c).
  *
  *	exclusive			shared
  *	1  c2 announced, until the same deadline, linked before the chain's head
- *	2  c1 HELD -> HELD, in another use (#21): now the old lease is nobody's
- *	   to present, and of two who hand it over one fails
+ *	2  c1 HELD -> HELD, in another use (claim #21): now the old lease cannot
+ *	   be presented, and of two callers that hand it over one fails
  *	3  X(c1, v) -> X(c2, v + 1)	S(h, v) -> S(c2, v + 1)
  *	   before that c2 until c1's deadline, if c1 was extended or shortened
- *	   since 1
+ *	   since step 1
  *	4  c1 HELD -> FREE		c1 HELD -> REVOKED, out of the chain;
- *	   c2 until c1's last deadline, if that is another once more
- *	5  c2 is held in that use still, its session lives, c1 was not made to
- *	   end, nor has its session (then the lease has ended, for good, and may
- *	   have been told to be lost), and the clock, read after all that, is
- *	   before the deadline: it counts (G3).  If c1's session has ended, its
- *	   lock-delay keeps the key back, as it was before 2: the record may be
- *	   another's by now
+ *	   c2 until c1's last deadline, if that has changed again
+ *	5  it counts (G3) if c2 is still held in that use and its session lives,
+ *	   if neither c1 nor its session was made to end, and if the clock, read
+ *	   after all that, is before the deadline.  (Otherwise the lease has
+ *	   ended for good, and may have been reported as lost.)  If c1's session
+ *	   has ended, its lock-delay, read before step 2, delays the key: the
+ *	   record may be another's by now
  *
  * Step 3 is a grant like any other: version and token grow (G2), the swap is
- * exact.  In shared mode both stand in the chain for a moment, and the new one
- * counts only if step 4 has found the old one held, or that it ran out when the
- * new one was to, unless extended: then there was no gap.
+ * exact.  In shared mode both are in the chain for a moment.  The new one
+ * counts only if step 4 found the old one held, or found that it expired when
+ * the new one was to, unless extended: then there was no gap.
  *
- * Who may touch c1 afterwards: the winner of the swap away from X(c1) (C2), by
- * an exact swap.  Its owner finds it FREE when it runs out of claims.
+ * Only the winner of the swap away from X(c1) may change c1 afterwards
+ * (amendment C2), by an exact swap.  Its owner finds it FREE when it runs out
+ * of claims.
  *
  * A crash or stop
- *	before 3	c2 HELD, named by nothing: back at its deadline, with
- *			its session, or by the next keeper (session_claim.c); c1
- *			in another use: it can be verified, extended and
- *			released (op/lease_verify.c), no more
- *	after 3		c2 holds the key, until its deadline or its session's
- *			end; who was to have the lease may find it by status
- *	before 4	c1 HELD, named by nothing, as c2 above; shared: a reader
+ *	before step 3	c2 HELD, named by nothing: recovered at its deadline,
+ *			with its session, or by the next keeper
+ *			(session_claim.c); c1 in another use: it can only be
+ *			verified, extended and released (op/lease_verify.c)
+ *	after step 3	c2 holds the key, until its deadline or its session's
+ *			end; the intended owner may find the lease by status
+ *	before step 4	c1 HELD, named by nothing, as c2 above; shared: a reader
  *			until the deadline
  *
- * Policies go along.  Live needs a process that can be seen to run, which a
- * named session has not: there such a lease is refused.
+ * Policies are kept.  Live needs a process that can be seen to run, which a
+ * named session does not have: there such a lease is refused.
  *
  * Acquiring into a named session is an acquire like any other, with a claim of
- * the process, and then this: whoever is killed in between dies holding it.  A
- * request id's record names the process's claim first, and c2's from step 1 on:
- * so after a death it tells of a lease only when step 3 was made.
+ * the process, followed by this: a process that is killed in between dies
+ * holding it.  A request id's record names the process's claim first, and c2's
+ * from step 1 on: so after a death it names a lease only if step 3 was made.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -72,7 +73,7 @@
 
 #define TRIES 100
 
-enum { MOVED = LEASE_LIVES };	/* beside 0 and -errno */
+enum { MOVED = LEASE_LIVES };	/* besides 0 and -errno */
 
 struct handoff {
 	struct lh *lh;
@@ -81,17 +82,17 @@ struct handoff {
 	uint32_t delay_ms;	/* its lock-delay */
 	uint64_t w;		/* the key's word, before its state was read */
 	uint64_t st;		/* its state */
-	uint64_t moved;		/* and what we make of it */
+	uint64_t moved;		/* its state during the hand-off */
 	struct lhi_session_claim to;
 	uint64_t to_st;		/* its announcement */
 	struct lhi_token_next next;
-	unsigned ended;		/* what c1 had become before 4, terminal; 0 */
+	unsigned ended;		/* c1's terminal state before step 4; 0 */
 	struct lhi_request *request;	/* that it is for; or NULL */
 };
 
 static struct lhi_view *view(struct handoff *h) { return &h->lh->v; }
 
-/* Who asked, in words, goes along. */
+/* Copies the requester's words to the new claim. */
 static void
 copy_note(struct handoff *h, uint64_t id, uint64_t seq)
 {
@@ -105,7 +106,7 @@ copy_note(struct handoff *h, uint64_t id, uint64_t seq)
 	lhi_claim_note_write(view(h), h->to.ci, seq, &more);
 }
 
-/* 1: c2 is HELD, for this key, and will stand before `head`. */
+/* Does step 1: c2 is HELD, for this key, and will be before `head`. */
 static void
 announce_claim(struct handoff *h, const struct lh_lease *l, uint32_t head)
 {
@@ -127,7 +128,7 @@ announce_claim(struct handoff *h, const struct lh_lease *l, uint32_t head)
 	if (h->request != NULL)
 		lhi_request_announce(h->request, lid_make(h->to.ci,
 		    lhi_claim_epoch(c), seq), h->next.token, l->notes);
-	/* under policy live only when all is done: op/policy.h */
+	/* under policy live only when everything is done: op/policy.h */
 	if (state_live(h->st))
 		sh32_store_rlx(&c->ticket, sh32_load(&h->from.claim->ticket));
 	h->to_st = state_make(state_kind(h->st), seq, state_deadline(h->st));
@@ -137,7 +138,7 @@ announce_claim(struct handoff *h, const struct lh_lease *l, uint32_t head)
 	lhi_counters_add_to(v, h->to.sid, STAT_SPENT, 1);
 }
 
-/* It was not to be: c2 is free again. */
+/* Makes c2 free again after a failure. */
 static int
 retract_claim(struct handoff *h)
 {
@@ -147,7 +148,7 @@ retract_claim(struct handoff *h)
 }
 
 /* The old lease was extended in the meantime, or shortened: so is the new one,
- * but by who found it and was quicker. */
+ * unless a caller that found it was quicker. */
 static void
 follow_deadline(struct handoff *h, uint64_t st)
 {
@@ -163,7 +164,7 @@ follow_deadline(struct handoff *h, uint64_t st)
 		h->to_st = as;
 }
 
-/* 2 and 3, the word being w. */
+/* Does steps 2 and 3, the word being w. */
 static int
 swap_word(struct handoff *h, uint64_t w)
 {
@@ -178,8 +179,8 @@ swap_word(struct handoff *h, uint64_t w)
 	lhi_point("handoff.taken");
 	if (!h->from.shared)
 		lhi_lease_mark_moving(&h->from, h->moved);
-	/* it may have been extended since 2: should we be stopped behind 3, c2
-	 * is not to end before that */
+	/* it may have been extended since step 2: if we are stopped behind step
+	 * 3, c2 must not end before that */
 	st = sh64_load(&h->from.claim->state);
 	if (lhi_lease_is_moved(&h->from, st, state_seq(h->moved)))
 		follow_deadline(h, st);
@@ -192,7 +193,7 @@ swap_word(struct handoff *h, uint64_t w)
 		lhi_consistency_follow(h->from.slot, word_ver(w),
 		    h->next.token);
 	lhi_lease_clear_moving(h->lh, h->to.ci, h->to_st);
-	/* no acquisition, however large a leap */
+	/* not an acquisition, however large the leap */
 	lhi_counters_add_to(v, h->from_sid, STAT_SPENT,
 	    state_seq(h->moved) - state_seq(h->st));
 	lhi_token_ceiling_granted(h->from.slot, &h->next);
@@ -200,10 +201,10 @@ swap_word(struct handoff *h, uint64_t w)
 }
 
 /*
- * c1's state is st, not held in the use that we gave it: how was it made to
- * end?  0: it was not, but ran out, as c2 does unless that was extended; or it
- * cannot be told: a named session's keeper has taken it back, which he does
- * whether it had ended or not.
+ * c1's state is st, not held in the use that we gave it: returns how it was
+ * made to end.  0: it was not, but expired, as c2 does unless that was
+ * extended; or it is not known: a named session's keeper has recovered it,
+ * which happens whether it had ended or not.
  */
 static unsigned
 ended_state(struct handoff *h, uint64_t st)
@@ -213,21 +214,21 @@ ended_state(struct handoff *h, uint64_t st)
 
 	if (same && state_st(st) == ST_BROKEN)
 		return ST_BROKEN;
-	/* when it was due: it says; sooner than c2 if it was shortened, 0 if it
-	 * did not run out */
+	/* the deadline that it had: sooner than c2's if it was shortened, 0 if
+	 * it did not expire */
 	if (same && state_st(st) == ST_EXPIRED)
 		return state_deadline(st) < state_deadline(h->to_st) ?
 		    ST_EXPIRED : 0;
 	if (same && state_st(st) == ST_REVOKED)		/* released */
 		return ST_EXPIRED;
-	/* taken back: a reader's only after its end (session_claim.c) */
+	/* recovered: a reader's only after its end (session_claim.c) */
 	return lhi_mutant_on(taken_back_unseen) ||
 	    (!h->from.shared && lhi_named_is(v, h->from_sid)) ||
 	    lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(h->to_st)) ?
 	    0 : ST_EXPIRED;
 }
 
-/* 4: false: it had been made to end before us. */
+/* Does step 4. Returns false if it had been made to end before. */
 static bool
 free_old_claim(struct handoff *h)
 {
@@ -267,9 +268,9 @@ free_old_claim(struct handoff *h)
 }
 
 /*
- * `now` is what it has become: does that stand, c2's state being *st?  Else c2
- * is made to have ended, also where who found it by status, and may extend it,
- * or have it in motion, is quicker.
+ * `now` is the new lease: decides whether it counts, c2's state being *st.
+ * Otherwise c2 is made to end, also if a caller that found it by status, and
+ * may extend it or move it, is quicker.
  */
 static bool
 is_handoff_held(struct handoff *h, const struct lh_lease *as,
@@ -300,7 +301,7 @@ is_handoff_held(struct handoff *h, const struct lh_lease *as,
 	return false;
 }
 
-/* 5: fill the lease in, or make it lost. */
+/* Does step 5: fills the lease in, or makes it lost. */
 static int
 confirm_handoff(struct handoff *h, struct lh_lease *l, bool whole)
 {
@@ -321,8 +322,8 @@ confirm_handoff(struct handoff *h, struct lh_lease *l, bool whole)
 	now.id = as.id[1];
 	now.word = word_make(WORD_X, h->to.ci, as.token);
 	if (lhi_lease_is_orphaned(h->lh, l)) {
-		/* its key is kept back as if it had held this one still: not a
-		 * reader's, nor if it was released or seen to run out since */
+		/* its key is delayed as if it had still held this one: not a
+		 * reader's, nor if it was released or seen to expire since */
 		if (sh64_load(&now.slot->word) == now.word &&
 		    !lhi_mutant_on(handed_undelayed))
 			lhi_named_delay_late(v, now.slot, h->from_sid,
@@ -347,7 +348,7 @@ confirm_handoff(struct handoff *h, struct lh_lease *l, bool whole)
 	return 0;
 }
 
-/* The lease is held, its claim's state h->st. */
+/* Hands over a held lease, its claim's state being h->st. */
 static int
 try_handoff(struct handoff *h, struct lh_lease *l)
 {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Acquiring and releasing with a request id: what is told to whom.
+ * Acquiring and releasing with a request id: what each caller gets.
  *
- * The records, and who may change them, are in shm/request_record.c; here is
- * what an acquire does about one, before it waits and after, and what a release
- * does.
+ * shm/request_record.c describes the records, and who may change them.  This
+ * file has the steps of an acquire with one, before it waits and after, and
+ * those of a release.
  *
- * Whose ids.  An id is unique in a session: in the attachment's own, or in the
- * named one that the lease is to live in.  Only the latter outlives a process,
- * so only there another one may take up what the first left.
+ * Scope of ids.  An id is unique in a session: in the attachment's own, or in
+ * the named one that the lease is to live in.  Only the latter outlives a
+ * process, so only there another process may continue the first one's request.
  *
- * Release.  The record says RELEASED before the lock word is freed.  Killed in
- * between, whoever repeats it by the id sees RELEASED and the lease held, and
- * frees it; after it, RELEASED and nothing held.  A release that comes too late
- * says LOST.  Which request a lease is of, its claim's aside tells (where there
- * was no memory for that, the release is not noted, and the lease counts as
- * LOST).  Copies of a lease that was released, and whose claim is in another
- * use by now, are found by a walk over all records: only a release that found
- * nothing to release has to ask for that.
+ * Release.  The record says RELEASED before the lock word is freed.  If the
+ * process is killed in between, a repeated release sees RELEASED and the lease
+ * held, and frees it; afterwards, RELEASED and nothing held.  A release that
+ * comes too late says LOST. A lease's request is named by its claim's aside.
+ * (Without memory for that, the release is not noted, and the lease counts as
+ * LOST.) Copies of a lease that was released, and whose claim is in another use
+ * by now, are found by a walk over all records: only a release that found
+ * nothing to release needs that.
  *
- * Remembering.  Each attachment remembers which requests it has ended, in
- * memory of its own, and forgets the first when there are more than 1,024.
+ * Remembering.  Each attachment remembers the requests that it has ended, in
+ * private memory, and forgets the first ones when there are more than 1,024.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@
 #include "op/lease_value.h"
 #include "shm/claim_note.h"
 
-/* what the record may say of the lease; it has another bit of its own */
+/* the record's notes for the lease; several keys have another bit */
 #define NOTES_MASK (LH_NOTE_PREVIOUS_DIED | LH_NOTE_PREVIOUS_EXPIRED | \
 	LH_NOTE_PREVIOUS_BROKEN | LH_NOTE_INCONSISTENT)
 
@@ -56,7 +56,7 @@ session_of_request(const struct lh *lh, const struct lh_session *session)
 	return session == NULL ? lh->sid : session->sid;
 }
 
-/* q has ended: it is the latest to be remembered. */
+/* Remembers that q has ended, as the latest. */
 static void
 remember_final(struct lh *lh, const struct lhi_request *q)
 {
@@ -77,7 +77,7 @@ remember_final(struct lh *lh, const struct lhi_request *q)
 	lhi_proc_unlock();
 }
 
-/* The lease that it was granted, as it is now. */
+/* Returns the lease that it was granted, in its present form. */
 static void
 fill_lease(struct lhi_view *v, const struct lhi_request *q, struct lh_lease *l)
 {
@@ -87,7 +87,7 @@ fill_lease(struct lhi_view *v, const struct lhi_request *q, struct lh_lease *l)
 	struct shm_slot *s = lhi_slot(v, (uint32_t)slot_ref);
 	bool shared = state_kind(st) == ST_READ;
 
-	/* being converted: as the word says */
+	/* being converted: the word decides */
 	if (s != NULL && state_seq(st) != lid_seq(q->lease))
 		shared = word_mode(sh64_load(&s->word)) == WORD_S;
 	*l = (struct lh_lease){
@@ -131,7 +131,7 @@ wait_for_answer(struct lh *lh, const struct lhi_acquire_request *ask, int64_t
 	return lhi_view_retired(&lh->v) ? lhi_view_fresh(&lh->v) : 0;
 }
 
-/* What became of it, if it is not ours to do. */
+/* Returns the result of a request that is not ours to do. */
 static int
 answer_repeat(struct lh *lh, const struct lhi_request *q, int found,
     struct lh_lease *lease)
@@ -194,16 +194,16 @@ lhi_idempotency_begin(struct lh *lh, const struct lhi_acquire_target *want,
 }
 
 /*
- * Who made it may have been killed before the value was set; but whoever has
- * the lease may have set another one since, or cleared it.  The lease is not
- * ours to release if that fails: another call was granted it, and may be using
- * it.
+ * Sets the value if the first caller may have been killed before it was set;
+ * but a later holder of the lease may have set another one since, or cleared
+ * it.  The lease is not ours to release if that fails: another call was granted
+ * it, and may be using it.
  */
 int
 lhi_idempotency_set_value(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lhi_request *q, struct lh_lease *lease)
 {
-	/* a cluster key's may not be this host's by now, or not yet for good */
+	/* a cluster key's may not be this host's by now, or not finally */
 	int error;
 
 	lhi_cluster_check_shorten(lh, lease);
@@ -224,19 +224,19 @@ lhi_idempotency_finish(struct lh *lh, const struct lhi_acquire_request *ask,
 {
 	lhi_point("request.done");
 	if (error == 0)
-		/* 6; a value may still be asked for with it, once */
+		/* RQ6; a value may still be requested with it, once */
 		(void)lhi_request_move(&lh->v, q, REQ_GRANTED,
 		    ask->more->value != NULL ? REQUEST_WHOLE : 0);
 	else if (error == CALLBACK_FAILED || error == -EHOSTUNREACH)
-		/* as if it had not been asked */
+		/* as if it had not been requested */
 		lhi_request_forget(q->r, q->state);
 	else if (lhi_request_move(&lh->v, q, REQ_FAILED, (uint32_t)-error))
 		/* request RQ7 */
 		remember_final(lh, q);
 }
 
-/* By which request was this lease got, as its claim's aside says?  What that
- * is; REQUEST_NONE. */
+/* Finds the request by which this lease was acquired, from its claim's aside.
+ * Returns its state; REQUEST_NONE. */
 static int
 request_of_lease(struct lh *lh, const struct lh_lease *l, struct lhi_request *q)
 {
@@ -270,7 +270,7 @@ lhi_idempotency_begin_release(struct lh *lh, const struct lh_lease *l,
 	lhi_point("request.leaves");
 }
 
-/* Somebody else releases it as well, and was quicker with the record. */
+/* Another process releases it as well, and was quicker with the record. */
 static int
 find_request_again(struct lh *lh, const struct lh_lease *l,
     struct lhi_request *q)
@@ -289,8 +289,8 @@ lhi_idempotency_end_release(struct lh *lh, struct lh_lease *l,
 	bool others = false;
 
 	if (q->r != NULL && error == 0) {
-		/* again, so that who comes too late can see it; one may have,
-		 * when the key was free already, and said LOST */
+		/* again, so that a late caller can see it; one may have said
+		 * LOST when the key was already free */
 		if (!lhi_request_move(&lh->v, q, REQ_RELEASED, 0) &&
 		    find_request_again(lh, l, q) == REQUEST_LOST)
 			(void)lhi_request_move(&lh->v, q, REQ_RELEASED, 0);

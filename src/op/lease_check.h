@@ -48,10 +48,8 @@ lhi_lease_sid(const struct lh *lh, const struct lh_lease *l)
 /* True if the lease's session, a named one, has ended. */
 bool lhi_lease_is_orphaned(struct lh *lh, const struct lh_lease *l);
 
-/*
- * Returns how a lease that is lost has ended.  CAUSE_RELEASED: it was released,
- * or it cannot be told any more.
- */
+/* Returns how a lease that is lost has ended.  CAUSE_RELEASED: it was released,
+ * or it is not known any more. */
 enum lhi_cause lhi_lease_cause(const struct lhi_held *h);
 
 /* Returns the key of a lease in words: in quotes, or that it was forgotten. */
@@ -130,9 +128,9 @@ int64_t lhi_lease_own_end_ns(struct lh *lh, const struct lh_lease *l);
 
 /*
  * lease_motion.c, for claims of named sessions; others need no mark.  They mark
- * that claim ci will be moving in state st, which the caller, its keeper, is
- * about to announce; that it is moving, if it is still in the state that the
- * caller has written; that it is not moving any more.
+ * claim ci as moving in state st, which the caller, its keeper, is about to
+ * announce; mark it as moving, if it is still in the state that the caller has
+ * written; and clear the mark.
  */
 void lhi_lease_mark_claim_moving(struct lh *lh, uint32_t ci, uint64_t st);
 void lhi_lease_mark_moving(const struct lhi_held *h, uint64_t moved);

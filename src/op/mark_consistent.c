@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lh_mark_consistent(): the holder of a key declares that what it guards has
- * been repaired.  (The note: shm/consistency.c.)
+ * lh_mark_consistent(): the holder of a key declares that the guarded resource
+ * has been repaired.  (The note: shm/consistency.c.)
  *
- * It counts only if the lease lives after the swap (C11): a late one is swapped
- * back.  A later holder that has found the note meanwhile has written its own,
- * so that neither swap can be of that one.
+ * It counts only if the lease lives after the swap (amendment C11): a late one
+ * is swapped back.  A later holder that has found the note meanwhile has
+ * written its own, so neither swap can be of that one.
  */
 #include <errno.h>
 #include "base/error.h"
@@ -26,7 +26,7 @@ lh_mark_consistent(struct lh *lh, struct lh_lease *l)
 	if (h.shared)
 		return lhi_fail(-EINVAL, "a reader cannot declare the resource "
 		    "consistent: acquire the key exclusively");
-	/* before the lease is seen to be held: who holds it later writes it */
+	/* before the lease is seen to be held: a later holder writes it */
 	is = sh32_load(&h.slot->consistency);
 	error = lhi_lease_verify_moving(lh, l, &h);
 	if (error != 0)

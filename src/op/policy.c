@@ -1,65 +1,69 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Policies: answers "its deadline is near: should this lease end there?".
+ * Policies: whether a lease ends at its deadline.
  *
- *	lease	yes; only its holder moves it on, by extending
- *	strict	it has no deadline: the greatest that a state can say stands for
- *		that, and no lease of another policy has it.  It ends by
+ *	lease	yes; only its holder moves the deadline on, by extending
+ *	strict	it has no deadline: the greatest one that a state can express
+ *		means that, and no lease of another policy has it.  It ends by
  *		release, with its session, or by an operator
- *	live	not while its holder runs and somebody looks: whoever wants the
- *		key, or the reaper, sees that it does, and moves the deadline on
+ *	live	not while its holder runs and is observed: a process that wants
+ *		the key, or the reaper, sees that it runs, and moves the
+ *		deadline on
  *
- * All that a policy is stands in the claim's state, in one word with the
- * deadline: nobody can act on one policy and the deadline of another.  How far
- * a deadline is moved is the lease's ttl, which stands in claim.ticket while
- * the state is HELD_LIVE (or READ_LIVE), in milliseconds.
+ * The policy is in the claim's state, in one word with the deadline.  So no
+ * process can act on one policy and the deadline of another.  A deadline is
+ * moved on by the lease's ttl, which is in claim.ticket while the state is
+ * HELD_LIVE (or READ_LIVE), in milliseconds.
  *
  * A lease under policy live, ttl t, granted at G:
  *
  *	1  granted as any other: HELD(seq, d), d = G + t
  *	2  out of the queue, if it waited; ticket = t
- *	3  HELD(seq, d) -> HELD_LIVE(seq, d)				(19)
+ *	3  HELD(seq, d) -> HELD_LIVE(seq, d)			(claim #19)
  *	   the acquire returns
- *	4  somebody looks, when less than 3/4 of t (or 60 ms) is left and d has
- *	   not come, and sees that its holder runs, at E:
- *	   HELD_LIVE(seq, d) -> HELD_LIVE(seq, E + t)			(20)
- *	5  the clock: before d?  If not, swapped back
+ *	4  an observer comes when less than 3/4 of t (or 60 ms) is left and d
+ *	   has not passed, and sees that the holder runs, at E:
+ *	   HELD_LIVE(seq, d) -> HELD_LIVE(seq, E + t)		(claim #20)
+ *	5  if the clock is not before d any more, it is swapped back
  *
- * "Runs" is: its session is alive, by the kernel's word; its process is one
- * that we can see (the same pid namespace), the very one that made the session
- * (its start time), and one of its threads can go on: it is neither stopped,
- * nor traced to a stop, nor a zombie, nor frozen by its control group
- * (base/procstat.h, base/freezer.h).  A thread that sleeps, or waits for a
- * disk however long, can go on: nobody holds it back, and the disk's answer may
- * still change what the key guards.  Anything else proves nothing, and the
- * deadline stays where it is: also where nobody can tell whether it is frozen.
+ * The holder runs if
+ *	its session is alive, by the kernel's word;
+ *	its process can be seen (the same pid namespace), and is the very one
+ *	that made the session (its start time);
+ *	one of its threads can go on: it is neither stopped, nor traced to a
+ *	stop, nor a zombie, nor frozen by its control group (base/procstat.h,
+ *	base/freezer.h).
+ * A thread that sleeps, or waits for a disk, can go on: the disk's answer may
+ * still change the guarded resource.  Anything else proves nothing, and the
+ * deadline stays, also if it cannot be found out whether it is frozen.
  *
  * Invariants.
  *  I1	ticket is the ttl of use seq from before HELD_LIVE(seq) until another
  *	use: it is the claim's place in a queue only while a link leads to it,
- *	and 2 comes before 3.
- *  I2	A deadline that has come is not moved: of 4's swap and an expirer's,
- *	both exact, one fails; and one that was made late is undone (C11, G3).
- *	Stopped between 4 and 5, an observer leaves a lease that ends at E + t:
- *	not later than a moment at which it ran plus its ttl.
- *  I3	Only the observer itself made what it swaps back.  The holder's own
- *	deadlines under this policy are odd, and observers' are even, so that no
- *	extension that its holder was told of is undone (a second observer would
- *	find no reason to move a deadline that has just been moved).
- *  I4	What is read of the holder is read after the state (C3): it is about
- *	that use, or the swap fails.
+ *	and step 2 comes before step 3.
+ *  I2	A deadline that has passed is not moved: of step 4's swap and an
+ *	expirer's, both exact, one fails; and one that was made late is undone
+ *	(amendment C11, G3).  If it is stopped between steps 4 and 5, an
+ *	observer leaves a lease that ends at E + t: not later than a moment at
+ *	which the holder ran plus its ttl.
+ *  I3	An observer swaps back only its own swap.  The holder's own deadlines
+ *	under this policy are odd, and observers' are even, so that no extension
+ *	that its holder knows of is undone (a second observer would find no
+ *	reason to move a deadline that has just been moved).
+ *  I4	The holder's state is read after the claim's state (amendment C3): it is
+ *	about that use, or the swap fails.
  *
- * Conversion and hand-off swap a state to and fro by what they know it to be:
- * it is HELD while they are at it, and HELD_LIVE again afterwards, also if it
- * was extended in between.  (Seen too late, when the deadline of before has
- * passed, it stays HELD: who extended it may have to undo that.)
+ * Conversion and hand-off swap a state from and to its known policy: it is HELD
+ * meanwhile, and HELD_LIVE again afterwards, also if it was extended in
+ * between.  (If that is seen too late, when the old deadline has passed, it
+ * stays HELD: the extending caller may have to undo that.)
  *
- * A crash or stop of the holder after 1 or 2 leaves a lease with a deadline; of
- * an observer anywhere, the deadline as it was, or moved on once.
+ * A crash or stop of the holder after step 1 or 2 leaves a lease with a
+ * deadline; of an observer anywhere, the deadline as it was, or moved on once.
  *
- * Not guaranteed: that anybody looks.  A lease that nobody wanted ends at its
- * deadline, when the next one comes; who tries must come before.  Ttls of less
- * than 20 ms leave those who look too little time.
+ * Not guaranteed: that an observer comes.  A lease that no process wanted ends
+ * at its deadline, when the next request comes; a try must come before.  Ttls
+ * of less than 20 ms leave observers too little time.
  */
 #include <errno.h>
 #include <string.h>
@@ -72,10 +76,10 @@
 #include "shm/readers.h"
 #include "shm/table_age.h"
 
-#define NEAR_NS (60 * NS_PER_MS)	/* three looks of a waiter */
+#define NEAR_NS (60 * NS_PER_MS)	/* three checks of a waiter */
 #define WALKS 16
 
-/* I1; 0: it makes no sense (G12). */
+/* Returns the ttl (I1); 0: it is impossible (G12). */
 static int64_t
 ttl_ns(const struct shm_claim *c)
 {
@@ -110,8 +114,10 @@ lhi_policy_resume(struct lhi_view *v, uint32_t ci, uint64_t st)
 	while (was = st, !sh64_cas(state, was,
 	    /* claim #19 */
 	    was | (uint64_t)(ST_HELD_LIVE ^ ST_HELD) << ST_SHIFT)) {
-		/* it was extended; in time, as far as can be told: who comes
-		 * too late for that has to find what he is to undo */
+		/*
+		 * it was extended, in time as far as is known: a caller that
+		 * extended it too late must find the state that it has to undo
+		 */
 		st = sh64_load(state);
 		if (!state_held(st) || state_live(st) ||
 		    state_seq(st) != state_seq(was) ||

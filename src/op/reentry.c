@@ -115,9 +115,9 @@ drop_hold(struct lh *lh, struct hold *h)
 }
 
 /*
- * Is its claim in another use by now?  Then nobody will ever ask for it.  (Not
- * if it is being converted: lhi_reentry_replace_lease() comes when that is
- * done.)
+ * True if its claim is in another use by now: then it will not be asked for
+ * again.  (Not if it is being converted: lhi_reentry_replace_lease() follows
+ * when that is done.)
  */
 static bool
 is_hold_over(struct lh *lh, const struct hold *h)
@@ -173,10 +173,10 @@ set_held(struct lh *lh, struct hold *h, const struct lh_lease *lease)
 	*p = h;
 }
 
-/* What is known of the holder at that key. */
+/* Returns the state of the holder at that key. */
 enum known { NOTHING, WAITING_FOR, HAS, NO_MEMORY };
 
-/* ... if nothing, then it is ACQUIRING from now on. */
+/* ... if there is none, it is ACQUIRING from now on. */
 static enum known
 look_up_hold(struct lh *lh, uint64_t hash, const struct lhi_key_name *name,
     const char *holder, struct lh_lease *lease)
@@ -203,8 +203,9 @@ look_up_hold(struct lh *lh, uint64_t hash, const struct lhi_key_name *name,
 }
 
 /*
- * Is it held?  0, and until when, which was so in that use of the claim, and
- * under that right, since it is held after that; -errno as lh_verify().
+ * Checks that it is held.  Returns 0, and its end, which was right in that use
+ * of the claim, and under that right, because it is held after that; -errno as
+ * lh_verify().
  */
 static int
 verify_lease(struct lh *lh, struct lh_lease *lease)
@@ -227,8 +228,11 @@ verify_lease(struct lh *lh, struct lh_lease *lease)
 	    lhi_damaged_restless(&lh->v, "a lease", h.ci);
 }
 
-/* It is not held as it was: because a thread of this attachment is converting
- * it, which is still to be told here (lhi_reentry_replace_lease())? */
+/*
+ * True if it is not held as it was because a thread of this attachment is
+ * converting it, and has not yet reported that here
+ * (lhi_reentry_replace_lease()).
+ */
 static bool
 is_moving(struct lh *lh, const struct lh_lease *lease)
 {
@@ -242,8 +246,8 @@ is_moving(struct lh *lh, const struct lh_lease *lease)
 	return moving;
 }
 
-/* The lease was seen to be held, until then: enter it again.  False: it has
- * just gone. */
+/* Enters the lease, which was seen to be held until then, again.  Returns false
+ * if it is just gone. */
 static bool
 enter_again(struct lh *lh, struct lh_lease *lease)
 {
@@ -290,7 +294,7 @@ lhi_reentry_finish(struct lh *lh, const struct lhi_key_name *name,
 	lhi_proc_unlock();
 }
 
-/* By fn; others of this holder wait for what comes of it. */
+/* Acquires by fn; others of this holder wait for the result. */
 static int
 acquire_first(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease,

@@ -55,10 +55,10 @@ fail_session_ended(void)
 }
 
 /*
- * Was somebody killed in the midst of handing over to this claim, or from it,
- * or of releasing its lease?  Then no word names it, and no chain has it,
- * though it is held; and none will, in this use: nobody hands over to a claim
- * of the chunk but its keeper, we.  Take it back.
+ * Recovers a claim to or from which a killed process was handing over, or whose
+ * lease it was releasing.  Then no word names it, and no chain has it, although
+ * it is held; and none will, in this use: only the chunk's keeper, this
+ * process, hands over to a claim of the chunk.
  */
 static bool
 reclaim_moving(struct lhi_view *v, uint32_t ci)
@@ -81,7 +81,7 @@ reclaim_moving(struct lhi_view *v, uint32_t ci)
 	return sh64_cas(&c->state, st, state_make(ST_FREE, state_seq(st), 0));
 }
 
-/* A claim that is free, or can be made so; 0. */
+/* Returns a claim that is free, or can be made so; 0. */
 static uint32_t
 find_free_claim(struct lhi_view *v, uint32_t ch)
 {
@@ -94,7 +94,8 @@ find_free_claim(struct lhi_view *v, uint32_t ch)
 	return 0;
 }
 
-/* Become its keeper.  False: it is not to be had, or not the session's. */
+/* Becomes its keeper.  Returns false if it has another one, or is not the
+ * session's. */
 static bool
 keep_chunk(struct lh *lh, uint64_t sid, uint32_t ch)
 {
@@ -106,7 +107,7 @@ keep_chunk(struct lh *lh, uint64_t sid, uint32_t ch)
 	    !sh64_cas(&c->keeper, keeper, lh->sid))
 		return false;
 	lhi_point("tenant.keeper");
-	/* pairs with: the session ended, then its keepers looked at */
+	/* pairs with: the session ended, then its keepers read */
 	if (sh64_load_sc(&c->owner) == sid &&
 	    !lhi_session_dead(&lh->v, sid, false)) {
 		lhi_point("tenant.kept");
@@ -116,7 +117,9 @@ keep_chunk(struct lh *lh, uint64_t sid, uint32_t ch)
 	return false;
 }
 
-/* The claim of a chunk that we are keeper of from now on; 0: of none. */
+/*
+ * Takes a claim of a chunk whose keeper this process is from now on; 0: none.
+ */
 static uint32_t
 find_and_keep(struct lh *lh, uint64_t sid, uint32_t from)
 {
@@ -155,8 +158,8 @@ take_session_claim(struct lh *lh, struct lh_session *s,
 		t->ci = find_and_keep(lh, s->sid, hand);
 		if (t->ci != 0)
 			break;
-		/* (got by a session that has ended meanwhile: its burial's, or
-		 * that of the record's next one) */
+		/* (got by a session that has ended meanwhile: it belongs to its
+		 * reclaiming, or to the record's next session) */
 		ch = lhi_chunk_take(&lh->v, s->sid);
 		if (ch < 0)
 			return ch;

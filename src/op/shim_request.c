@@ -38,7 +38,7 @@ mono_ns(void)
 	return lhi_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* On a connection that is just made, or on one that takes it. */
+/* Sends it on a connection that is just made, or on a kept one. */
 static int
 send_question(struct lhi_shim_request *p)
 {
@@ -72,7 +72,7 @@ lhi_shim_request_begin(struct lhi_shim_request *p)
 	return send_question(p);
 }
 
-/* It has ended, or talks nonsense: once more, on a new one. */
+/* It has ended, or sends an invalid frame: once more, on a new one. */
 static int
 send_again(struct lhi_shim_request *p, int why)
 {
@@ -121,7 +121,7 @@ lhi_shim_request_look(struct lhi_shim_request *p)
 				   "cluster: is leasehold-shimd stopped?");
 }
 
-/* What else is due; how long may be slept. */
+/* Does other things that are due; returns how long to sleep. */
 static int
 check_limits(struct lhi_shim_request *p, const struct lhi_shim_request_wait *w,
     int64_t *ns)

@@ -1,67 +1,67 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far tokens may go: answers "which token has the next grant of this key?"
+ * The limits of tokens: the range that the next grant of a key may use.
  *
- * Every token is below hdr->ceiling, which is memory and is moved on by whoever
- * comes near it.  A table with a fence file has, besides, ranges on disk that
- * are its own for ever (fence/range.c); hdr->durable_ceiling is the end D of
- * the latest, which therefore begins at lhi_range_first(D).  The slow path of
- * every acquire comes through here, the fast path at least once in 2^22 uses of
- * a claim; it keeps within the range that it got here, or within the latest.
+ * Every token is below hdr->ceiling, which is in memory and is moved on by a
+ * process that comes near it.  A table with a fence file also has ranges on
+ * disk that are its own for ever (fence/range.c); hdr->durable_ceiling is the
+ * end D of the latest, which therefore begins at lhi_range_first(D). The slow
+ * path of every acquire calls this, the fast path at least once in 2^22 uses of
+ * a claim; that keeps within the range that it got here, or within the latest.
  *
- * What the next token is, is token_next.c's; where it may be:
+ * token_next.c chooses the next token.  Its range is
  *	free	not before the latest range.  (A free key may have been evicted
  *		and made again: then its version has grown without a grant, and
- *		nobody knows whether it is in a range of ours.)
- *	held	a reader who joins others, or a conversion, goes on in the range
- *		of the grant before, unless it has ended: then with the latest.
- *		In scope local, and where tokens rise over all keys, with the
- *		latest in any case
+ *		may not be in a range of ours.)
+ *	held	a reader that joins others, or a conversion, stays in the range
+ *		of the grant before, unless that is used up: then the latest.
+ *		In scope local, and where tokens rise over all keys, the latest
+ *		in any case
  *	at D	another range is claimed first
- * A key that has been granted in scope local, or is asked for in it, gets no
- * token at or above D: without another range it is -EIO.  Others go on
+ * A key that has been granted in scope local, or is requested in it, gets no
+ * token at or above D: without another range the result is -EIO. Others go on
  * (ephemeral), below hdr->ceiling.
  *
- * In another range a key goes on at the place where it was in the one before
+ * In another range a key continues at the place that it had in the one before
  * (lhi_range_land()); where tokens rise over all keys, at the place of the last
- * one of all.  The version has the range's number modulo 256 only, so that a
- * range may look like an earlier one; but the place in it has not been reached
- * there yet, and so no value of the word comes back (live_lock.c, I1) until a
- * key (all keys) has been granted 2^32 times.
+ * one of all.  The version has the range's number modulo 256 only, so a range
+ * may look like an earlier one.  But the place in it has not been reached there
+ * yet.  So no value of the word returns (live_lock.c, I1) until a key (all
+ * keys) has been granted 2^32 times.
  *
  * Invariants.
- *  I1	D only rises, until shm/table_remove.c freezes it: who raises it has
- *	claimed a range, sees afterwards that the table is in its place, loads
- *	D, sees no flag, and swaps what he loaded.
+ *  I1	D only rises, until shm/table_remove.c freezes it.  A process that
+ *	raises it has claimed a range, sees afterwards that the table is in its
+ *	place, loads D, sees no flag, and swaps the loaded value.
  *  I2	[lhi_range_first(D), D) was claimed for this table, for every D there
  *	ever was, and is on disk.
  *  I3	The tokens of grants in scope local, and all later ones of their keys,
  *	are in ranges that were claimed for this table.
- *  I4	Nobody grants anything before he has seen, having the table open, that
- *	its latest range is the highest there is, or has claimed one that was;
- *	or that somebody has before him (SHM_SEALED, which is read before D).
- *	Until then acquires, in whatever scope, are -EIO while the disk is
- *	away.  A repair takes D back to the first range, and the flag away.
+ *  I4	Before it grants anything, a process has seen, having the table open,
+ *	that its latest range is the highest there is, or has claimed one that
+ *	was; or another process has before (SHM_SEALED, which is read before D).
+ *	Until then acquires, in any scope, are -EIO while the disk does not
+ *	answer.  A repair sets D back to the first range, and clears the flag.
  *	So the ranges of a table are above all that were used by tables of its
- *	name before it, also when its maker was stopped between claim and name.
+ *	name before it, also if its maker was stopped between claim and name.
  *  I5	An opener of a sealed table that sees that the highest range on disk is
  *	another table's claims one above that.  The table's files were moved
  *	aside, or hidden, while another table had the name, and are back.  (Or
- *	a maker was too late for the name; then a range is burnt.)  A straight
+ *	a maker was too late for the name; then a range is wasted.)  A straight
  *	grant of a process that has had the table open all the time does not
  *	see it.
  *
  * A crash (K) or stop (Z) after
- *	claimed			the range is burnt; Z: published late, if no
+ *	claimed			the range is wasted; Z: published late, if no
  *				higher one was meanwhile
  *	D raised		nothing is missing
  *	KEY_LOCAL set		the key is bound, though not yet granted so
- * Nothing is held while the disk is asked, but by a conversion at the very end
- * of a range.
+ * Nothing is held while the disk is asked, except by a conversion at the very
+ * end of a range.
  *
- * Ahead of need: who comes by here in the second half of the latest range for
- * a key in scope local raises it, at most every 5 s one of all (raised_ms, a
- * hint): a disk that hangs holds few.
+ * Ahead of need: an acquire of a key in scope local that comes here in the
+ * second half of the latest range raises it.  Of all processes one does so at
+ * most every 5 s (raised_ms, a hint): a disk that hangs delays few.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -71,10 +71,10 @@
 #include "op/token_ceiling.h"
 #include "shm/cluster_right.h"
 
-#define RAISES_MAX	10	/* each that is in vain was another's gain */
-#define RAISE_MS	5000	/* ahead of need: from try to try */
+#define RAISES_MAX	10	/* each failure is another process's success */
+#define RAISE_MS	5000	/* ahead of need: between attempts */
 
-/* Make room below the ceiling in memory.  0, -ESTALE, -ENOSPC. */
+/* Makes room below the ceiling in memory. Returns 0, -ESTALE, -ENOSPC. */
 static int
 raise_ceiling(struct lhi_view *v, uint64_t token)
 {
@@ -85,7 +85,7 @@ raise_ceiling(struct lhi_view *v, uint64_t token)
 		/* in this order: shm/table_remove.c, I1 */
 		if (lhi_view_retired(v))
 			return lhi_view_fresh(v);
-		/* from there on they are cluster keys' */
+		/* from there on tokens are cluster keys' */
 		if (token >= CLUSTER_FIRST - TOKEN_STEP)
 			return lhi_fail(-EOVERFLOW, "the tokens of %s are used "
 			    "up (2^62): once nothing that is guarded by its "
@@ -112,7 +112,7 @@ can_raise_now(struct lhi_view *v)
 	    sh64_cas(&v->hdr->raised_ms, last, now);
 }
 
-/* Checks that the table's name still leads to this object.  0; -ESTALE,
+/* Checks that the table's name still leads to this object.  Returns 0; -ESTALE,
  * -EXDEV. */
 static int
 check_object_in_place(struct lhi_view *v)
@@ -130,7 +130,7 @@ check_object_in_place(struct lhi_view *v)
 	return error;
 }
 
-/* Publish range n.  0; -ESTALE. */
+/* Publishes range n. Returns 0; -ESTALE. */
 static int
 publish_range(struct lhi_view *v, uint64_t n)
 {
@@ -152,7 +152,8 @@ publish_range(struct lhi_view *v, uint64_t n)
 	return 0;
 }
 
-/* Claim a range that `token` is in or below.  0, -EIO, -ESTALE; -EUCLEAN. */
+/* Claims a range that `token` is in or below.  Returns 0, -EIO, -ESTALE;
+ * -EUCLEAN. */
 static int
 claim_range(struct lhi_view *v, uint64_t token)
 {
@@ -164,7 +165,7 @@ claim_range(struct lhi_view *v, uint64_t token)
 		error = -EIO;
 	if (error != 0)
 		return error;
-	/* what is claimed is so for ever: not for a wrong bit in memory */
+	/* a claim is for ever: not for a wrong bit in memory */
 	if (least > most + RANGE_LEAP_MAX && !lhi_mutant_on(leaps))
 		return lhi_damaged(v, "tokens are far beyond the ranges on "
 		    "disk", least, most);
@@ -173,7 +174,7 @@ claim_range(struct lhi_view *v, uint64_t token)
 	error = lhi_range_claim(v->ranges, v->uuid, least, &n);
 	(void)pthread_setcancelstate(cancel, NULL);
 	if (error != 0)
-		return -EIO;		/* it was said why */
+		return -EIO;		/* the reason was reported */
 	lhi_point("fence.claimed");
 	error = publish_range(v, n);
 	if (error == 0)
@@ -219,9 +220,9 @@ is_overtaken(const struct lhi_view *v)
 }
 
 /*
- * See that it is; or until that works no grant is local here.  A reaper has
- * nothing that keeps a repair away while the disk lets it wait, so it does not
- * seal: that would be of what the table was before.
+ * Seals the table after a look at the disk; until that works no grant is local
+ * here.  A reaper does not seal, because nothing of it keeps a repair away
+ * while it waits for the disk: it could seal the table of before.
  */
 static int
 secure_ranges(struct lhi_view *v, bool attached)
@@ -270,7 +271,7 @@ lhi_token_ceiling_keep_ahead(struct lhi_view *v)
 	return error;
 }
 
-/* Make room for `next` in a range of ours: in *token, it or a later one. */
+/* Makes room for `next` in a range of ours: *token is it or a later one. */
 static int
 find_range(struct lhi_view *v, bool held, bool local, bool bound,
     uint64_t *token)
@@ -287,7 +288,7 @@ find_range(struct lhi_view *v, bool held, bool local, bool bound,
 			    lhi_range_first(d) + 1 : lhi_range_land(next, d);
 		if ((*token < d || lhi_mutant_on(past_range)) &&
 		    (!local || !atomic_load(&v->ranges_lost))) {
-			/* ahead of need: what comes of it is not asked */
+			/* ahead of need: the result is ignored */
 			if ((bound || lhi_mutant_on(waits_for_disk)) &&
 			    *token >= d - half && can_raise_now(v))
 				(void)claim_range(v, 0);

@@ -1,69 +1,69 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which token, and hence which version of the word, has the next grant?
+ * The token, and hence the version of the word, of the next grant.
  *
- * That of the word, and one; but
+ * It is the word's token plus one; but
  *	an ordinary key's	where token_ceiling.c has room for it: in a
  *				range of the table's, below the ceiling
  *	a cluster key's		above its base (shm/cluster_right.c)
  *	where tokens rise over all keys (LH_TOKENS_GLOBAL)
  *				above the last one of all, too
  *
- * Jumps.  Version and hint together tell the token as long as they differ by
- * less than 2^39 (C6).  So before a swap the hint is moved to less than
- * TOKEN_LAG_MAX behind; the swap of the grant then jumps over less than 2^38;
- * a longer way is gone before it in skips, W16: FREE(c, v) -> FREE(c, v + d),
- * the hint following each.  Under readers nobody jumps: their versions have to
- * stay near, however many join; a reader who would have to waits, like a
- * writer, until the key is free.  A conversion, whose lease is alone, jumps a
- * short way (2^36).  To another range each skip goes on by one place in it, as
- * a grant would; to a base or another key's token it stops near, and the grant
- * jumps to the very token.
+ * Jumps.  Version and hint together give the token as long as they differ by
+ * less than 2^39 (amendment C6). So before a swap the hint is moved to less
+ * than TOKEN_LAG_MAX behind, and the swap of the grant then jumps over less
+ * than 2^38. A longer distance is covered before it in skips, W16: FREE(c, v)
+ * -> FREE(c, v + d), the hint following each.  Under readers no key jumps:
+ * their versions have to stay near, however many join.  A reader that would
+ * have to jump waits, like a writer, until the key is free.  A conversion,
+ * whose lease is alone, jumps a short distance (2^36). To another range each
+ * skip goes on by one place in it, as a grant would; to a base or another key's
+ * token it stops near, and the grant jumps to the very token.
  *
- * The hint is moved by a swap of the value that was read (it was a hint of this
- * word, and what is written is a token that this word had): in one life of the
- * slot it only rises, and the next one begins where it has not been
- * (shm/key_token.c); so no value comes back, and a swap that comes late, in
- * whatever life, either fails or writes what is a good hint still.
+ * The hint is moved by a swap of the value that was read.  (That was a hint of
+ * this word, and the new value is a token that this word had.) In one life of
+ * the slot it only rises, and the next one begins where it has not been
+ * (shm/key_token.c). So no value returns, and a late swap, in any life, either
+ * fails or writes a valid hint.
  *
  * Cluster keys have tokens of their own kind, above their slot's base, which
- * only rises: it is to them what the latest range is to others, and neither
- * ranges nor ceilings bind them.  (It is raised while the shim has the key
- * alone, so that readers never meet one that is new.)  Since 2^20 revisions on
- * a version may look like an earlier one, the lowest 12 bits go on.
+ * only rises.  The base is to them what the latest range is to others, and
+ * neither ranges nor ceilings limit them.  (It is raised while the shim holds
+ * the key itself, so readers never meet a new one.) From 2^20 revisions on a
+ * version may look like an earlier one, so the lowest 12 bits go on.
  *
  * Tokens that rise over all keys.  The header's last_token is the highest that
- * was drawn by anybody.  Every grant draws its own before its swap:
+ * was drawn.  Every grant draws its own before its swap:
  *	1 load last_token; token = the larger of last_token + 1 and the key's
  *	  next, where there is room for it
- *	2 swap last_token from what was loaded to the token: now it is ours
+ *	2 swap last_token from the loaded value to the token: now it is ours
  *	3 swap the word
- * A token whose step 3 fails is burnt.  (Cluster keys draw none: what theirs
- * are above, the cluster says.)  All of it is the slow way: a claim cache's
- * ceiling is 0 there (proc/attachment.h), and no reader stays idle, since one
- * that is revived would have its old token.
- *	Readers who join readers have to jump, then.  While a key is read its
+ * A token whose step 3 fails is wasted.  (Cluster keys draw none, because the
+ * cluster says what theirs are above.) All of it is on the slow path: a claim
+ * cache's ceiling is 0 there (proc/attachment.h), and no reader stays idle,
+ * because a revived one would have its old token.
+ *	Readers that join readers have to jump, then.  While a key is read its
  * hint stays where it is, and a reader joins only with a token less than 2^36
- * above it, else waits like a writer; so whoever reads is as near to the hint
- * as that, however long the chain goes on and whoever stops where.
+ * above it, else waits like a writer.  So each reader is that near to the hint,
+ * however long the chain goes on and wherever a process stops.
  *
  * Invariants, of a table with that option.
  *  I1	No two grants have one token: each is the value of one swap of
  *	last_token, which only rises.
  *  I2	A grant that begins after another has returned has a larger one: step 1
- *	loads what the other's step 2 had written, or more.
+ *	loads the value that the other's step 2 had written, or more.
  *  I3	last_token is below the ceiling, which was raised in step 1.  So after a
  *	removal, or a repair, which begin above the ceiling, tokens go on
- *	rising, and nothing more is to be kept.
- * Two that are under way at once may return in the other order.  And what comes
- * back first (live_lock.c, I1) is no longer a matter of one key's 2^40 grants
- * but of the table's.
+ *	rising, and nothing more must be kept.
+ * Two grants that are under way at once may return in the other order.  And the
+ * first return of a value (live_lock.c, I1) depends no longer on one key's 2^40
+ * grants but on the table's.
  *
  * A crash (K) or stop (Z) after
- *	1	nothing
- *	2	a token is burnt; Z: if the word is still what it was, the
- *		grant is made late, with a token that others have passed: it
- *		began before theirs returned
+ *	step 1	nothing
+ *	step 2	a token is wasted; Z: if the word is unchanged, the grant is
+ *		made late, with a token that others have passed: it began before
+ *		theirs returned
  *	a skip, hint behind	by less than 2^38: the next one moves it first
  */
 #include "base/error.h"
@@ -74,9 +74,11 @@
 #define JUMP_HELD_MAX	(UINT64_C(1) << 36)
 #define SKIPS_MAX	(1 << 24)	/* from one end to the other */
 
-/* What is next if nothing is in the way; the hint is near then, or, with
- * `stays`, where it is.  False: the word is not w any more; then the hint may
- * be of another kind of key, which has the slot by now. */
+/*
+ * Computes the next token without limits; the hint is near then, or, with
+ * `stays`, unchanged.  Returns false if the word is not w any more; then the
+ * hint may be of another kind of key, which has the slot by now.
+ */
 static bool
 compute_next(struct shm_slot *s, uint64_t w, bool stays,
     struct lhi_token_next *n)
@@ -88,7 +90,7 @@ compute_next(struct shm_slot *s, uint64_t w, bool stays,
 	if (lhi_mutant_on(distance_unsigned))
 		n->token = n->hint + ((ver - n->hint) & MASK(VER_BITS));
 	/* after the hint: a word of long ago may be further from it than both
-	 * can tell */
+	 * can express */
 	else if (sh64_load(&s->word) != w && !lhi_mutant_on(word_of_old))
 		return false;
 	else if (!stays && (int64_t)(n->token - 1 - n->hint) >
@@ -99,9 +101,9 @@ compute_next(struct shm_slot *s, uint64_t w, bool stays,
 }
 
 /*
- * W16: bring the free word w, and the hint, into the range of `token`, or only
+ * W16: brings the free word w, and the hint, into the range of `token`, or only
  * near it.  Each skip goes on by one place in the range, so that the word is
- * not at any time one that somebody remembers (256 ranges on, ver is the same).
+ * never one that another process remembers (256 ranges on, ver is the same).
  */
 static void
 skip_tokens(struct shm_slot *s, uint64_t w, struct lhi_token_next *n,
@@ -149,8 +151,8 @@ raise_above_base(struct lhi_view *v, struct shm_slot *s, uint64_t *token)
 	return lhi_view_retired(v) ? lhi_view_fresh(v) : 0;
 }
 
-/* How is the way from the word's token to the next one?  0: in one swap;
- * TOKEN_DEFERRED; TOKEN_AGAIN: in skips, which have been made. */
+/* Prepares the distance from the word's token to the next one.  Returns 0: one
+ * swap suffices; TOKEN_DEFERRED; TOKEN_AGAIN: skips have been made. */
 static int
 check_jump(struct shm_slot *s, uint64_t w, uint64_t next, bool joins, bool near,
     struct lhi_token_next *n)
@@ -164,7 +166,7 @@ check_jump(struct shm_slot *s, uint64_t w, uint64_t next, bool joins, bool near,
 	return TOKEN_AGAIN;
 }
 
-/* Where tokens rise over all keys: draw one. */
+/* Draws a token, where they rise over all keys. */
 static int
 draw_token(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
     bool joins, struct lhi_token_next *n)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Is this the token of a key's present lease?  For those who have nothing but
- * key and token.  Whoever is past the deadline, or dead, is made so first.
+ * Whether this is the token of a key's present lease, for callers that have
+ * only key and token.  A holder that is past the deadline, or dead, is first
+ * made so.
  *
- * One of a cluster key is worth something only under this host's right, which
- * is asked first (op/cluster_check.c, I1).  A lease that has none is made to
- * have ended too, so that it does not come back with a D that is moved on late
- * (G3, G9): seen to be there before the right is asked once more, and looked
- * for again after that.  But for the shim's, which has the key so that others
- * have not, and needs none.
+ * A lease of a cluster key is valid only under this host's right, which is
+ * checked first (op/cluster_check.c, I1). A lease without one is made to end
+ * too, so that it does not return with a D that is moved on late (G3, G9). It
+ * must be seen to be there before the right is checked once more, and is
+ * searched again after that.  The shim's own lease, which keeps others out,
+ * needs none.
  *
- * "No" is said only when word and chain have been seen not to grant it, after
- * who seemed to have ended was made so.  A lease of a claim in motion may be
- * back at rest in the use of before by then, and is there still.
+ * "No" is returned only when word and chain have been seen not to grant it,
+ * after the holder that seemed to have ended was made so.  A lease of a claim
+ * in motion may be back at rest in its old use by then, and still be there.
  */
 #include <errno.h>
 #include "base/clock.h"
@@ -25,16 +26,16 @@
 #include "shm/key_slot.h"
 
 #define TRIES 1000000
-#define LOOKS 100		/* each time it moves between two */
+#define LOOKS 100		/* each time it changed between two */
 
 struct search {
 	struct shm_slot *s;
 	uint32_t gen;		/* which life of it */
 	uint64_t token;
-	uint32_t ci;		/* whose it is, */
+	uint32_t ci;		/* the claim that has it, */
 	uint64_t st, owner;	/* in which use, */
 	uint32_t epoch;
-	bool found;		/* if anybody's */
+	bool found;		/* if there is one */
 };
 
 static bool
@@ -44,9 +45,9 @@ is_same_life(const struct search *f)
 }
 
 /*
- * It was seen to be the holder in the use that was noted: is it in that still,
- * its session alive, and before the deadline?  The clock last: a stop before it
- * makes the answer "no".
+ * True if the claim that was seen as the holder is still in the use that was
+ * noted, its session alive, and before the deadline.  The clock is read last: a
+ * stop before it makes the answer "no".
  */
 static bool
 is_held_in_time(struct lhi_view *v, const struct search *f)
@@ -60,7 +61,7 @@ is_held_in_time(struct lhi_view *v, const struct search *f)
 	    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st));
 }
 
-/* In which use claim ci is: word, or chain, is compared after that. */
+/* Notes the use of claim ci: word, or chain, is compared after that. */
 static void
 note_use(struct lhi_view *v, struct search *f, uint32_t ci)
 {
@@ -81,7 +82,8 @@ match_token(struct lhi_view *v, uint32_t ci, void *arg)
 	return !f->found;
 }
 
-/* Looks for a reader, f->ci, that seems to hold that token.  1, 0, -EUCLEAN. */
+/* Looks for a reader, f->ci, that seems to hold that token.  Returns 1, 0,
+ * -EUCLEAN. */
 static int
 find_reader(struct lhi_view *v, struct search *f)
 {
@@ -99,9 +101,9 @@ find_reader(struct lhi_view *v, struct search *f)
 }
 
 /*
- * Does it?  It may have left before its use was noted: a claim keeps its last
- * grant as a reader in other uses.  In the chain after that: then what is read
- * of its grant now is of the use that is_held_in_time() sees.
+ * True if it does.  It may have left before its use was noted: a claim keeps
+ * its last grant as a reader in other uses.  If it is in the chain after that,
+ * its grant, read now, is of the use that is_held_in_time() sees.
  */
 static bool
 is_reader(struct lhi_view *v, const struct search *f)
@@ -112,11 +114,12 @@ is_reader(struct lhi_view *v, const struct search *f)
 }
 
 /*
- * Whose lease is it?  Its mode, f->ci; WORD_FREE: nobody's; -EUCLEAN.
+ * Finds the claim that has the lease.  Returns its mode, f->ci; WORD_FREE:
+ * none; -EUCLEAN.
  *
- * Who was seen with the token and then not to hold it is looked at again, until
- * the word or the chain says that he does not: past his deadline he is made to
- * expire by that (G3), but he may have been extending or converting.
+ * A claim that was seen with the token and then not to hold it is read again,
+ * until the word or the chain says that it does not.  A claim past its deadline
+ * is made to expire by that (G3), but it may have been extended or converted.
  */
 static int
 find_holder(struct lhi_view *v, struct search *f)
@@ -148,8 +151,8 @@ find_holder(struct lhi_view *v, struct search *f)
 	return WORD_FREE;
 }
 
-/* The lease has no right: it has ended.  That very one: its claim may have been
- * used again since, even for the same key. */
+/* Ends a lease without a right.  That very one: its claim may have been used
+ * again since, even for the same key. */
 static void
 end_lease(struct lh *lh, const struct lhi_ref *ref, const struct search *f,
     bool shared)
@@ -190,7 +193,7 @@ has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 			return 1;
 		if (lhi_cluster_serves(v, f.owner))
 			return 0;
-		/* it was there before this look: nobody gives it a right */
+		/* it was there before this look: no process gives it a right */
 		if (!lhi_right_is_valid(v, ref, mode == WORD_S, NULL)) {
 			lhi_point("token.without_right");
 			end_lease(lh, ref, &f, mode == WORD_S);

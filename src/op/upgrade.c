@@ -64,7 +64,7 @@
 #define WALKS 16		/* over a queue that moves */
 #define READERS_MAX 256		/* looked at for their deadlines */
 
-enum { WAITING = 1 };		/* beside 0 and -errno */
+enum { WAITING = 1 };		/* besides 0 and -errno */
 
 struct upgrade {
 	struct lh *lh;
@@ -123,7 +123,8 @@ enqueue_claim(struct upgrade *u)
 struct rivals {
 	struct upgrade *u;
 	bool behind;		/* past our own place */
-	uint32_t first;		/* who waits to upgrade before us; 0: nobody */
+	uint32_t first;		/* the first waiter for an upgrade before us;
+				 * 0: none */
 };
 
 /* True if that wait's lease keeps ours from being upgraded, and ours keeps that
@@ -136,7 +137,7 @@ is_rival(struct upgrade *u, struct shm_claim *c, uint32_t ci)
 	struct shm_claim *lease;
 	uint32_t li;
 
-	/* what a claim says, it says of the use between two looks at it: in
+	/* a claim's fields belong to the use between two reads of it: in
 	 * another one it may wait for this key otherwise */
 	if (state_st(wait) != ST_WAIT ||
 	    !(sh32_load(&c->wflags) & WAITER_UPGRADE) ||
@@ -160,11 +161,11 @@ find_rivals(struct lhi_view *v, uint32_t ci, void *arg)
 	struct shm_claim *c = &v->claims[ci];
 
 	if (!(sh32_load(&c->wflags) & WAITER_UPGRADE))
-		return false;		/* they stand before all others */
+		return false;		/* they are before all others */
 	if (ci == r->u->ci)
 		r->behind = true;
 	else if (r->behind)
-		lhi_queue_wake(v, c);	/* it looks for us (I2) */
+		lhi_queue_wake(v, c);	/* it searches for us (I2) */
 	else if (r->first == 0 && is_rival(r->u, c, ci))
 		r->first = ci;
 	return true;
@@ -216,7 +217,7 @@ note_earliest_end(struct lhi_view *v, uint32_t ci, void *arg)
 	return ++e->n < READERS_MAX;
 }
 
-/* When is there surely something to do? */
+/* Returns when there is certainly something to do. */
 static int64_t
 choose_wake_time(struct upgrade *u)
 {
@@ -231,7 +232,7 @@ choose_wake_time(struct upgrade *u)
 	return e.ns < u->dead.next_ns ? e.ns : u->dead.next_ns;
 }
 
-/* Sleep, unless there is something to do.  0; -EDEADLK. */
+/* Sleeps, unless there is something to do. Returns 0; -EDEADLK. */
 static int
 sleep_parked(struct upgrade *u)
 {
@@ -305,7 +306,7 @@ wait_until_alone(struct upgrade *u)
 	}
 }
 
-/* Out of the queue; whoever is first now is woken. */
+/* Leaves the queue; wakes the new first waiter. */
 static void
 leave_queue(struct upgrade *u)
 {

@@ -5,10 +5,8 @@
 
 #include "op/lease_check.h"
 
-/*
- * lh_convert(); *beside: it is -EAGAIN (and nothing is said in words) because
- * others read, and may work when these have gone.
- */
+/* lh_convert(). *beside: the result is -EAGAIN (without a sentence) because
+ * others read, and may succeed when these have left. */
 int lhi_convert(struct lh *lh, struct lh_lease *l, uint32_t mode, bool *beside);
 
 #endif
