@@ -3,8 +3,8 @@
  * Error codes in words.  Every leasehold call returns 0 or one of these,
  * negated:
  *
- *   EAGAIN	busy: somebody holds it and you asked not to wait
- *   ETIMEDOUT	busy until your time was up
+ *   EAGAIN	busy: it is held and you asked not to wait
+ *   ETIMEDOUT	busy until the time limit
  *   ECANCELED	lh_cancel() ended the wait
  *   EDEADLK	you would wait for each other for ever
  *   ESTALE	the lease is lost or superseded, or the table was retired
@@ -27,9 +27,9 @@
  *		or extended there any more
  *   EXDEV	the table belongs to another time namespace, or that cannot be
  *		told: /proc is not mounted
- *   EHOSTUNREACH	the cluster that a key is of cannot be reached from this
+ *   EHOSTUNREACH	the cluster of a cluster key cannot be reached from this
  *		host, or no shim runs here: lh_error_detail() says which.  Not
- *		busy: whether it may be had is not known
+ *		busy: it is not known whether the key is free
  *   EACCES	permission denied
  *   EOPNOTSUPP	this table or build cannot do that
  *   EIO		a gate's file cannot be written to its disk
@@ -52,10 +52,10 @@ extern "C" {
 const char *lh_strerror(int error);
 
 /*
- * What this thread's last failed call ran into, in one or two sentences: what
- * was wrong, who is in the way (for -EAGAIN and -ETIMEDOUT the holder and its
- * process), what to do.  Empty before the first failure.  Valid until the next
- * leasehold call of this thread.
+ * Describes the failure of this thread's last failed call in one or two
+ * sentences: the fact, the blocker (for -EAGAIN and -ETIMEDOUT the holder and
+ * its process), the remedy.  Empty before the first failure.  Valid until the
+ * next leasehold call of this thread.
  */
 const char *lh_error_detail(void);
 

@@ -82,10 +82,10 @@ int lh_gate_close(struct lh_gate *gate);
  *
  * Returns 0 if it may pass, and then no older one will (with LH_GATE_DURABLE
  * not even after a power loss). Returns -ESTALE if it may not.  All other
- * errors mean "not known, do not write": -EINVAL (token 0 or above 2^63 - 1,
- * unknown mode), -ENOENT (the gate's file was removed), -EUCLEAN (damaged or
- * truncated), -EIO (the mark could not be written to the disk; trying again is
- * safe).
+ * errors mean "not known, do not write".  They are: -EINVAL (token 0 or above
+ * 2^63 - 1, unknown mode), -ENOENT (the gate's file was removed), -EUCLEAN
+ * (damaged or truncated), -EIO (the mark could not be written to the disk;
+ * trying again is safe).
  */
 int lh_gate_check(struct lh_gate *gate, uint64_t token, uint32_t mode);
 

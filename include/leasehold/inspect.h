@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who holds what, who waits, and since when.
+ * Holders and waiters of keys, with their times.
  *
  * Reports are snapshots: true at some moment during the call for each key by
  * itself.  A lease that is past its deadline, or whose process is dead, is not
- * reported as held: the question frees it first, for everyone (G3).
+ * reported as held: the call first frees it, for all (G3).
  */
 #ifndef LEASEHOLD_INSPECT_H
 #define LEASEHOLD_INSPECT_H
@@ -18,11 +18,11 @@ extern "C" {
 
 #define LH_APPLICATION_MAX 31
 
-/* A process behind a lease or a wait, as it described itself. */
+/* A holder or waiter, as it described itself. */
 struct lh_party {
 	uint64_t id[2];		/* lease id; a waiter's is its wait's own */
 	uint32_t pid;		/* in the pid namespace that it attached from */
-	uint32_t tid;		/* 0: no thread in particular */
+	uint32_t tid;		/* 0: no particular thread */
 	uint32_t uid;
 	uint32_t mode;		/* enum lh_mode */
 	uint32_t priority;
@@ -34,10 +34,10 @@ struct lh_party {
 	uint64_t token;		/* holders: the lease's; waiters: 0 */
 	char application[LH_APPLICATION_MAX + 1];
 	uint64_t request[2];	/* its request id; 0, 0: none */
-	char info[LH_INFO_MAX + 1]; /* who asks, in its words; or "" */
+	char info[LH_INFO_MAX + 1]; /* its own words; or "" */
 	uint32_t policy;	/* holders: enum lh_policy; waiters: 0 */
 	uint32_t flags;		/* LH_PARTY_... */
-	/* told by lh_explain() alone: */
+	/* set by lh_explain() alone: */
 	uint32_t run;		/* enum lh_run */
 	uint32_t waits_pid;	/* not 0: that process waits, a job of a `run`
 				 * that is the holder, or one that acquires into
@@ -48,20 +48,20 @@ struct lh_party {
 };
 
 /* lh_party.flags */
-#define LH_PARTY_SHAREABLE 0x1u	/* a lease that is no single thread's */
-#define LH_PARTY_SUSPECT 0x2u	/* a wait that is passed over: its turn came,
-				 * and it did not take it */
-#define LH_PARTY_STARVING 0x4u	/* a wait that nobody overtakes any more */
+#define LH_PARTY_SHAREABLE 0x1u	/* a lease that belongs to no single thread */
+#define LH_PARTY_SUSPECT 0x2u	/* a wait that is passed over: it did not
+				 * take a free key when it was first */
+#define LH_PARTY_STARVING 0x4u	/* a wait that is not overtaken any more */
 #define LH_PARTY_SESSION 0x8u	/* a lease in a named session (session.h): that
 				 * is what application names, and pid who made
 				 * it */
-#define LH_PARTY_UPGRADE 0x10u	/* a wait of a reader to be the only one */
+#define LH_PARTY_UPGRADE 0x10u	/* a reader's wait for an upgrade */
 #define LH_PARTY_ENDS_WITH_SESSION 0x20u /* expires_ns is when the named session
 				 * ends, unless that is renewed */
 #define LH_PARTY_BOUND 0x40u	/* with LH_PARTY_SESSION: that lives as long as
 				 * process `pid`, and is not renewed */
 
-/* What a thread, or its process, does. */
+/* The run state of a thread, or its process. */
 enum lh_run {
 	LH_RUN_UNSEEN = 0,	/* not asked, or not to be seen from here: it
 				 * is in another pid namespace */
@@ -75,15 +75,16 @@ enum lh_run {
 				 * keeps its session, and what that holds */
 };
 
-/* What this host may do with a key now. */
+/* The right of this host to a key. */
 enum lh_cluster_right {
-	LH_CLUSTER_LOCAL = 0,	/* it is this host's alone */
-	LH_CLUSTER_NONE = 1,	/* a cluster's; nothing: its processes wait */
-	LH_CLUSTER_SHARED = 2,	/* share it, other hosts may as well */
+	LH_CLUSTER_LOCAL = 0,	/* not a cluster key */
+	LH_CLUSTER_NONE = 1,	/* a cluster key; no right: its processes
+				 * wait */
+	LH_CLUSTER_SHARED = 2,	/* share it; other hosts may as well */
 	LH_CLUSTER_EXCLUSIVE = 3
 };
 
-/* A key and those around it. */
+/* A key with its holders and waiters. */
 struct lh_key_info {
 	size_t size;		/* sizeof(struct lh_key_info) */
 	const char *key;
@@ -92,8 +93,8 @@ struct lh_key_info {
 	uint32_t n_holders;	/* 0: free */
 	uint32_t n_waiters;
 	const struct lh_party *holders;	/* n_holders of them */
-	const struct lh_party *waiters;	/* n_waiters, in the order they are
-					 * due */
+	const struct lh_party *waiters;	/* n_waiters, in the order in which
+					 * they will be granted */
 	uint32_t scope;		/* enum lh_scope: LH_LOCAL once it was granted,
 				 * or asked for, in that */
 	uint32_t value_len;	/* bytes of its value (value.h); 0: none */
@@ -116,21 +117,20 @@ struct lh_key_info {
 				 * lh_explain() ask it); or NULL */
 };
 
-/*
- * Called with what is in the key; everything in it is valid during the call
- * only.  Not 0 ends the listing and becomes its result.  It may use the table.
- */
+/* Called with each key; the data is valid during the call only.  A result other
+ * than 0 ends the listing and becomes its result.  It may use the table. */
 typedef int (*lh_key_fn)(const struct lh_key_info *info, void *arg);
 
 /*
- * Every key whose name begins with prefix (NULL or "": every key), in no
- * particular order.  0 or what fn returned; -EINVAL, -ENOMEM, -EUCLEAN, -EPERM.
+ * Lists every key whose name begins with prefix (NULL or "": all), in no
+ * particular order.  Returns 0 or what fn returned; -EINVAL, -ENOMEM, -EUCLEAN,
+ * -EPERM.
  */
 int lh_list(struct lh *lh, const char *prefix, lh_key_fn fn, void *arg);
 
 /*
- * One key.  With id not NULL, only whether that lease holds it: fn is called
- * only if so.  0 or what fn returned; -ENOENT: no such key; -ESTALE: id is
+ * Reports one key.  With id not NULL, fn is called only if that lease holds the
+ * key.  Returns 0 or what fn returned; -ENOENT: no such key; -ESTALE: id is
  * given and holds nothing; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EUCLEAN, -EPERM;
  * -EAGAIN (also of lh_list()): readers come and go too fast to be counted.
  */
@@ -138,20 +138,19 @@ int lh_status(struct lh *lh, const char *key, const uint64_t id[2],
     lh_key_fn fn, void *arg);
 
 /*
- * The same, and what those around the key do: whether their processes run, and
- * what the threads that hold it wait for in turn.  (Of the first 256 of them
- * whether they run, of the first 64 holders what they wait for.)  That is true
- * when it is looked at, which is after the rest.  Costs some 10 us for each.
- * Errors as lh_status().
+ * The same, with what the processes around the key do: whether they run, and
+ * what the holding threads wait for in turn.  (Run states of the first 256,
+ * waits of the first 64 holders.) These are read after the rest, so they are of
+ * a slightly later time.  Costs some 10 us for each.  Errors as lh_status().
  */
 int lh_explain(struct lh *lh, const char *key, lh_key_fn fn, void *arg);
 
 /*
- * Why this thread's last acquire with LH_EXPLAIN in its flags was not granted,
- * as lh_explain() would have told it in the moment in which it gave up (its own
- * wait is still in the queue): if it returned -EAGAIN, -ETIMEDOUT, -ECANCELED
- * or -EDEADLK, else NULL.  Of many keys: the one that was waited for; of
- * tickets nothing is kept.  Times are those of its table's clock.  Valid until
+ * Returns why this thread's last acquire with LH_EXPLAIN in its flags was not
+ * granted, if it returned -EAGAIN, -ETIMEDOUT, -ECANCELED or -EDEADLK; else
+ * NULL. The report is the one of lh_explain() at the moment when it gave up
+ * (its own wait is still in the queue). Of many keys: the one that was waited
+ * for.  Tickets keep none.  Times are those of its table's clock.  Valid until
  * the thread's next acquire with LH_EXPLAIN.
  */
 const struct lh_key_info *lh_explain_last(void);
@@ -165,20 +164,20 @@ const struct lh_key_info *lh_explain_last(void);
 #define LH_HOLD_BOUND_US(i) (UINT64_C(1024) << (i))	/* 1 ms ... 268 s */
 
 /*
- * How often what has happened, since the table was made or the session began.
+ * Counters, since the table was made or the session began.
  *
- * `acquired` is exact, but that calls under way, and those during which a
- * process was killed, may be in it.  `shared` and `extends` lag: each thread
- * tells its own once in a tick of the coarse clock (4 ms) in which it does
- * anything, and when it waits, ends or detaches; what a killed process had not
- * told is not in them.  A crash at the wrong instruction may lose some of the
- * others.
+ * `acquired` is exact, except that calls under way, and those during which a
+ * process was killed, may be counted.  `shared` and `extends` lag: each thread
+ * adds its own counts once in a tick of the coarse clock (4 ms) in which it
+ * does anything, and when it waits, ends or detaches.  Counts that a killed
+ * process had not added are lost.  A crash at the wrong instruction may lose
+ * some of the others.
  */
 struct lh_counters {
 	uint64_t acquired;	/* grants in either mode */
 	uint64_t shared;	/* those of them in shared mode */
-	uint64_t barges;	/* those before somebody who waited */
-	uint64_t waits;		/* that were begun: the key was not to be had */
+	uint64_t barges;	/* those that overtook a waiter */
+	uint64_t waits;		/* begun, because the key was not free */
 	uint64_t waited;	/* that ended in a grant */
 	uint64_t busy;		/* tries that failed */
 	uint64_t timeouts, cancelled, deadlocks;	/* others that did */
@@ -189,17 +188,18 @@ struct lh_counters {
 	uint64_t expired_others; /* the same, seen by another */
 	uint64_t died;		/* their process did */
 	uint64_t broken;	/* by an operator */
-	uint64_t told_lost;	/* calls that told a holder that it is none */
+	uint64_t told_lost;	/* calls that reported a loss to a holder */
 	uint64_t deaths;	/* sessions that were found dead */
-	uint64_t completions;	/* what others had left half done */
+	uint64_t completions;	/* changes that others had left half done */
 	uint64_t keys_made, evictions;
-	uint64_t away;		/* acquires of cluster keys that failed because
-				 * the cluster was not to be reached */
-	uint64_t blind;		/* looks whether a process lives that could not
-				 * be made: the descriptor was lost */
+	uint64_t away;		/* acquires of cluster keys that failed
+				 * because the cluster could not be reached */
+	uint64_t blind;		/* checks whether a process lives that could
+				 * not be made, because the descriptor was
+				 * lost */
 	uint64_t wait_us;	/* of `waited`, together */
 	uint64_t wait[LH_HISTOGRAM];
-	/* only of a table, and only if it was made with LH_HOLD_TIMES: */
+	/* only for a table, and only if it was made with LH_HOLD_TIMES: */
 	uint64_t held;		/* leases that were released */
 	uint64_t hold_us;	/* together; by the coarse clock */
 	uint64_t hold[LH_HISTOGRAM];
@@ -243,22 +243,22 @@ struct lh_stats {
 				 * no fence file */
 	char fence_dir[256];	/* where that is; "" */
 	struct lh_counters counters;
-	uint32_t reaper_pid;	/* the daemon that looks after it; 0: none */
-	uint32_t reaper_ms;	/* how long ago it came by: one that runs does
-				 * so 25 times in a second */
+	uint32_t reaper_pid;	/* the daemon that serves it; 0: none */
+	uint32_t reaper_ms;	/* how long ago it last ran: it runs 25 times
+				 * a second */
 	uint32_t log_grants;	/* 1: every lease is recorded (log.h) */
 	uint32_t tokens_global;	/* 1: made with LH_TOKENS_GLOBAL */
 	uint32_t fence_lost;	/* files of the fence directory were lost: see
 				 * enum lh_fence_lost */
-	uint32_t deaths_told;	/* so many of the sessions have processes of
-				 * whose death the kernel tells waiters; those
-				 * of others they notice within 20 ms */
+	uint32_t deaths_told;	/* the number of sessions whose processes'
+				 * death the kernel reports to waiters; the
+				 * death of others is noticed within 20 ms */
 	int64_t life_left_ns;	/* for so long it can still grant and extend
 				 * leases: nine years from its making; 0: no
 				 * longer, -EOVERFLOW */
 };
 
-/* 0; -EINVAL, -EPERM. */
+/* Reads the counters and sizes. Returns 0; -EINVAL, -EPERM. */
 int lh_stats(struct lh *lh, struct lh_stats *stats);
 
 /* One session of it. */
@@ -275,31 +275,31 @@ struct lh_session_stats {
 };
 
 /*
- * Every session, in no particular order; as lh_list(), fn may use the table,
- * and ends the listing with what is not 0.  0 or what fn returned; -EINVAL,
- * -EPERM.
+ * Calls fn with every session, in no particular order; as for lh_list(), fn may
+ * use the table, and ends the listing with a result other than 0. Returns 0 or
+ * what fn returned; -EINVAL, -EPERM.
  */
 int lh_stats_sessions(struct lh *lh,
     int (*fn)(const struct lh_session_stats *session, void *arg), void *arg);
 
 /*
- * What the shim (leasehold-shimd), which takes the table's cluster keys to the
- * cluster, counts: fn is called once, with a text in the format that Prometheus
- * reads, valid during the call.
+ * Reads the counters of the shim (leasehold-shimd), which serves the table's
+ * cluster keys: calls fn once, with a text in the format of Prometheus, valid
+ * during the call.
  *
- * 0; -EHOSTUNREACH: there is no shim, or it does not answer within a second;
- * -EPROTO, -EINVAL, -ENOMEM, -EMFILE, -EPERM.
+ * Returns 0; -EHOSTUNREACH: there is no shim, or it does not answer within a
+ * second; -EPROTO, -EINVAL, -ENOMEM, -EMFILE, -EPERM.
  */
 int lh_shim_stats(struct lh *lh, void (*fn)(const char *text, void *arg),
     void *arg);
 
 /*
- * Check the whole table.  For each finding fn is called (may be NULL) with a
- * sentence.  Takes no lock and may run beside anything; findings that are only
- * things in motion are looked at twice and dropped.  The number of findings; or
- * -EIO: the table is sound, but its fence directory cannot be used, and
- * acquires in scope local fail until it can (lh_error_detail() says why);
- * -EINVAL, -EPERM.
+ * Checks the whole table.  Calls fn (may be NULL) with a sentence for each
+ * finding.  Takes no lock and may run at any time; a finding that is only a
+ * change under way is checked twice and dropped.  Returns the number of
+ * findings; or -EIO: the table is sound, but its fence directory cannot be
+ * used, and acquires in scope local fail until it can (lh_error_detail() says
+ * why); -EINVAL, -EPERM.
  */
 int lh_check(struct lh *lh, void (*fn)(const char *finding, void *arg),
     void *arg);

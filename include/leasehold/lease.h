@@ -165,7 +165,7 @@ enum lh_policy {
 struct lh_acquire_more {
 	size_t size;		/* sizeof(struct lh_acquire_more) */
 	uint32_t policy;	/* enum lh_policy */
-	uint32_t reserved;	/* 0 */
+	uint32_t reserved;	/* must be 0 */
 	struct lh_session *session; /* the lease lives in it and ends with
 				     * it; NULL: in the attachment's own */
 	uint64_t request[2];	/* request id (G10); 0, 0: none; see
@@ -258,10 +258,10 @@ int lh_release(struct lh *lh, struct lh_lease *lease);
  * and does not leave the process.  Without an id every acquire conflicts.  A
  * holder id cannot be combined with a request id.
  *
- * With a request id, 128 bits of your choice that are new for each request
- * (random ones will do), an acquire may be repeated: if its result is not
- * known, by another thread, or, in a named session, by another process after
- * the first was killed.  The repeat gets the answer of the first (G10):
+ * With a request id, an acquire may be repeated.  The id is 128 bits of your
+ * choice that are new for each request (random ones will do).  The repeat may
+ * come from another thread, or, in a named session, from another process after
+ * the first was killed.  It gets the answer of the first (G10):
  *	granted, and the lease is held	0, with the same id and token
  *	failed, within the last 60 s	the same error
  *	-EHOSTUNREACH		nothing was granted, and nothing is remembered:
@@ -296,10 +296,11 @@ int lh_release_request(struct lh *lh, struct lh_session *session,
  * Moves the deadline to ttl_ms from now, which may be sooner than before.
  * Updates lease->expires_ns.
  *
- * Returns 0; -EOVERFLOW: the table is too old, and the lease ends at its
- * present deadline; -ESTALE: released, or lost (even if the key is still free:
- * an expired lease is never revived, G3); -EPERM; -EINVAL (ttl out of range,
- * not a lease).
+ * Returns 0, or
+ *	-ESTALE: released, or lost (even if the key is still free: an expired
+ *	lease is never revived, G3);
+ *	-EOVERFLOW: the table is too old; the lease ends at its deadline;
+ *	-EPERM; -EINVAL: ttl out of range, not a lease.
  */
 int lh_extend(struct lh *lh, struct lh_lease *lease, int64_t ttl_ms);
 
@@ -385,10 +386,11 @@ int lh_verify_token(struct lh *lh, const char *key, uint64_t token);
  * resource should compare tokens: the next one is larger (G2), and comes with
  * LH_NOTE_PREVIOUS_BROKEN. Waits are not ended.
  *
- * Returns how many leases were ended: 0 if the key was not held; -ENOENT: no
- * such key; -ESTALE: the named lease does not hold the key, or is of another
- * table; -EAGAIN: the key kept changing while it was read, try again; -EINVAL,
- * -ENAMETOOLONG, -EUCLEAN, -EPERM (inherited over fork).
+ * Returns how many leases were ended: 0 if the key was not held.  Errors:
+ *	-ENOENT: no such key;
+ *	-ESTALE: the named lease does not hold the key, or is of another table;
+ *	-EAGAIN: the key kept changing while it was read, try again;
+ *	-EINVAL, -ENAMETOOLONG, -EUCLEAN, -EPERM (inherited over fork).
  */
 int lh_break(struct lh *lh, const char *key, const uint64_t id[2],
     uint64_t token);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Named sessions, and leases that change hands.
+ * Named sessions, and leases that move to another session.
  *
  * A named session has a name instead of a process.  It lives for its ttl from
- * its last renewal, whoever made it and whatever became of that; leases that
- * are acquired into it (lh_acquire_more.session), or handed over to it, live in
- * it: they end when it ends, and their own deadlines count as well.  They may
- * be presented (released, extended, verified, converted, handed on) through any
- * attachment to the table: id and token are the ownership.
+ * its last renewal, whatever became of its maker.  Leases that are acquired
+ * into it (lh_acquire_more.session), or handed over to it, live in it: they end
+ * when it ends, and their own deadlines count as well.  They may be presented
+ * (released, extended, verified, converted, handed on) through any attachment
+ * to the table, because ownership is id and token.
  *
  *	struct lh_session *s;
  *	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
@@ -22,11 +22,11 @@
  *	lh_session_destroy(s);				// the key is free
  *	lh_session_close(s);
  *
- * It is used by any number of processes at once, each with a handle of its own;
- * a handle, by any number of threads.
+ * Any number of processes may use it at once, each with a handle of its own;
+ * and any number of threads, a handle.
  *
- * Illegal: using a handle after lh_close() of its attachment (but for
- * lh_session_close(), which may come later), -EINVAL; or in a forked child.
+ * Illegal: using a handle after lh_close() of its attachment (except
+ * lh_session_close(), which may follow), -EINVAL; or in a forked child.
  */
 #ifndef LEASEHOLD_SESSION_H
 #define LEASEHOLD_SESSION_H
@@ -42,14 +42,14 @@ extern "C" {
 #define LH_SESSION_TTL_MAX_MS	LH_TTL_MAX_MS
 #define LH_LOCK_DELAY_MAX_MS	INT64_C(600000)
 
-/* What becomes of the keys that it holds at its end. */
+/* The fate of its keys at its end. */
 enum lh_on_end {
-	LH_ON_END_RELEASE = 0,	/* they are free */
-	LH_ON_END_DELETE = 1	/* and forgotten, as by lh_destroy(), where
-				 * nobody else wants them */
+	LH_ON_END_RELEASE = 0,	/* they become free */
+	LH_ON_END_DELETE = 1	/* and are removed, as by lh_destroy(),
+				 * unless others want them */
 };
 
-/* lh_session_opts.flags, beside LH_NO_CREATE and LH_CREATE_ONLY: */
+/* lh_session_opts.flags, in addition to LH_NO_CREATE and LH_CREATE_ONLY: */
 #define LH_SESSION_WITH_MAKER 0x10000u	/* it ends with this attachment, too */
 
 struct lh_session_opts {
@@ -58,9 +58,9 @@ struct lh_session_opts {
 	uint32_t on_end;	/* enum lh_on_end */
 	int64_t ttl_ms;		/* 100 ms .. 30 days */
 	int64_t lock_delay_ms;	/* 0 .. 10 min: after an end that was not
-				 * lh_session_destroy(), nobody is granted a key
-				 * that it held exclusively before that time has
-				 * passed */
+				 * lh_session_destroy(), a key that it held
+				 * exclusively is not granted before that
+				 * time has passed */
 	int32_t pid;		/* not 0: bound to that process: see below */
 	uint32_t reserved;
 };
@@ -70,56 +70,58 @@ struct lh_session_opts {
 	{ sizeof(struct lh_session_opts), 0, 0, 15000, 0, 0, 0 }
 
 /*
- * Open the living session of that name (1..31 bytes), and renew it; or make it,
- * if there is none.  Of an existing one the options but flags are not looked
- * at: lh_session_info() tells those in force.  name NULL: make one, with a name
- * that nobody has.
+ * Opens the living session of that name (1..31 bytes), and renews it; or makes
+ * it, if there is none.  For an existing one the options except flags are
+ * ignored: lh_session_info() returns those in force.  name NULL: makes one with
+ * an unused name.
  *
- * With `pid` it is bound to that process, as this one counts processes: it has
- * no ttl, is renewed by nobody, and ends when that process does, whoever made
- * it.  Nobody takes a later process of the same number for it.  That process
- * need not know the table: a shell script, for one.  Its end is seen by others
- * of its pid namespace, also before anybody has waited for it; elsewhere the
- * session lives until it is destroyed.  Leases of policy lease (the default)
- * end at their own deadlines as well, so acquire with LH_POLICY_STRICT.  ttl_ms
- * is not looked at.
+ * With `pid` it is bound to that process, as numbered here: it has no ttl,
+ * needs no renewal, and ends when that process does.  A later process of the
+ * same number does not count.  That process need not know the table; it may be
+ * a shell script.  Other processes of its pid namespace see its end, also
+ * before it has been waited for.  From elsewhere the session lives until it is
+ * destroyed.  Leases of policy lease (the default) end at their own deadlines
+ * as well, so acquire with LH_POLICY_STRICT. ttl_ms is ignored.
  *
- * 0 with *out to be closed; -ENOENT (LH_NO_CREATE: there is none), -EEXIST
- * (LH_CREATE_ONLY: there is one; pid: it is not bound to that process), -ESRCH
- * (pid: there is no such process), -EXDEV (pid: /proc does not show it),
- * -EOPNOTSUPP (pid: the kernel has no pidfd_open()), -ENOSPC (session records
- * are used up), -EAGAIN (others make and end it all the time), -ESTALE (table
- * removed), -ENAMETOOLONG, -EINVAL, -ENOMEM, -EMFILE, -ENFILE, -EUCLEAN, -EPERM
- * (inherited over fork).
+ * Returns 0 with *out to be closed, or
+ *	-ENOENT: LH_NO_CREATE, and there is none;
+ *	-EEXIST: LH_CREATE_ONLY, and there is one; pid: it is not bound to that
+ *	process;
+ *	-ESRCH: pid: there is no such process; -EXDEV: pid: /proc does not show
+ *	it; -EOPNOTSUPP: pid: the kernel has no pidfd_open();
+ *	-ENOSPC: session records are used up;
+ *	-EAGAIN: others keep making and ending it;
+ *	-ESTALE: table removed; -EPERM: inherited over fork;
+ *	-ENAMETOOLONG, -EINVAL, -ENOMEM, -EMFILE, -ENFILE, -EUCLEAN.
  */
 int lh_session_open(struct lh *lh, const char *name,
     const struct lh_session_opts *opts, struct lh_session **out);
 
 /*
- * It lives for its ttl from now on.  The ttl in force, in ms; 0: it is bound to
- * a process, and needs no renewal; -ESTALE: it has ended (also if nobody had
- * noticed: then it has now, G3); -EPERM, -EINVAL.
+ * Renews it for its ttl from now on.  Returns the ttl in force, in ms; 0: it is
+ * bound to a process, and needs no renewal; -ESTALE: it has ended (also if no
+ * process had noticed: then it has ended now, G3); -EPERM, -EINVAL.
  */
 int64_t lh_session_renew(struct lh_session *s);
 
 /*
- * on: from now on a thread of this process, the one of live handles, renews it
- * at ttl/2, until the handle is closed, or the session has ended, which its
- * next use tells.  Not on: nobody does any more.  Either way it is renewed now.
- * 0; -ESTALE: it has ended; -ENOMEM, -EPERM, -EINVAL.
+ * With `on`, a thread of this process, the one of live handles, renews it at
+ * ttl/2 from now on, until the handle is closed, or the session has ended; its
+ * next use returns that error.  Without, that stops.  In both cases it is
+ * renewed now.  Returns 0; -ESTALE: it has ended; -ENOMEM, -EPERM, -EINVAL.
  */
 int lh_session_keep(struct lh_session *s, int on);
 
 /*
- * End it, and its leases: their keys are to be had, without a note, when this
- * returns (and forgotten, if so wished, unless a process that is stopped in the
- * midst of taking a key into the session keeps that waiting).  0: it has ended
- * by this, or had by an earlier one; -ESTALE: it had ended otherwise; -EPERM,
+ * Ends it, and its leases.  When this returns, their keys are free, without a
+ * note.  (If keys are to be removed, they are, unless a process that is stopped
+ * while taking a key into the session delays that.) Returns 0: it has ended by
+ * this call, or by an earlier one; -ESTALE: it had ended otherwise; -EPERM,
  * -EINVAL, -EUCLEAN.
  */
 int lh_session_destroy(struct lh_session *s);
 
-/* Give the handle back.  The session goes on.  Nothing, if it is NULL, or
+/* Closes the handle; the session goes on.  Does nothing if it is NULL, or
  * closed. */
 void lh_session_close(struct lh_session *s);
 
@@ -140,39 +142,40 @@ struct lh_session_info {
 	uint32_t leases;	/* that it holds, about now */
 };
 
-/* 0; -ESTALE: it has ended; -EPERM, -EINVAL. */
+/* Describes the session. Returns 0; -ESTALE: it has ended; -EPERM, -EINVAL. */
 int lh_session_info(const struct lh_session *s, struct lh_session_info *info);
 
 /*
- * Every living named session whose name begins with prefix (NULL or "": every
- * one), in no particular order; fn may use the table, and ends the listing with
- * what is not 0.  (Its leases: those in lh_list() whose
- * id begins with the session's.)  0 or what fn returned; -EINVAL, -EPERM.
+ * Calls fn with every living named session whose name begins with prefix (NULL
+ * or "": all), in no particular order.  fn may use the table, and ends the
+ * listing with a result other than 0. (Its leases: those in lh_list() whose id
+ * begins with the session's.) Returns 0 or what fn returned; -EINVAL, -EPERM.
  */
 int lh_session_list(struct lh *lh, const char *prefix,
     int (*fn)(const struct lh_session_info *info, void *arg), void *arg);
 
 /*
- * Hand a lease over: to a named session, or (NULL) to this attachment, from
- * wherever it may have come, by any way; id and token are the ownership.  The
- * key is never free in between (G1).  The lease has a new id and token then,
- * the same deadline, mode and notes; copies of the old struct are worth nothing
- * (G11).
+ * Hands a lease over: to a named session, or (NULL) to this attachment, from
+ * any session, because ownership is id and token.  The key is never free in
+ * between (G1). The lease then has a new id and token, and the same deadline,
+ * mode and notes; copies of the old struct are no longer valid (G11).
  *
- * 0, *lease updated; -ESTALE: it was lost, or released; -ENOENT: that session
- * has ended, and the lease is as it was;
- * -EAGAIN: readers come and go too fast, or its tokens would have to
- * jump (see lh_convert()): the lease is as it was; so it is with -ENOSPC,
- * -ENOMEM, -EIO, -EINVAL (also: to a named session, under policy live, which is
- * for a process that can be seen to run), -EPERM (inherited over fork).
+ * Returns 0, *lease updated; -ESTALE: it was lost, or released.  With all other
+ * errors the lease is as it was:
+ *	-ENOENT: that session has ended;
+ *	-EAGAIN: readers come and go too fast, or its tokens would have to jump
+ *	(see lh_convert());
+ *	-EINVAL: also for a named session, under policy live, which needs a
+ *	process that can be seen to run;
+ *	-ENOSPC, -ENOMEM, -EIO; -EPERM: inherited over fork.
  */
 int lh_handoff(struct lh *lh, struct lh_lease *lease, struct lh_session *to);
 
 /*
- * For who has kept key, id and token of a lease, but not the struct: fill it in
- * from the table.  0; -ESTALE: that lease holds the key no more, or is of
- * another table (or an earlier one of the name); -ENOENT: no such key; -EINVAL,
- * -ENAMETOOLONG, -EUCLEAN, -EPERM.
+ * Fills in a lease from the table, for a caller that has kept key, id and
+ * token, but not the struct.  Returns 0; -ESTALE: that lease does not hold the
+ * key any more, or is of another table (or an earlier one of the name);
+ * -ENOENT: no such key; -EINVAL, -ENAMETOOLONG, -EUCLEAN, -EPERM.
  */
 int lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
     uint64_t token, struct lh_lease *lease);

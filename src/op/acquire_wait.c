@@ -20,7 +20,7 @@
  *			(amendment C4)
  *	Bounds		The first waiter of each session on a key looks again
  *			after 20 ms (40 ms far back in a long queue), or at the
- *			holder's deadline.  The others look after 0.25 to 1 s; a
+ *			holder's deadline.  The others do after 0.25 to 1 s; a
  *			waiter of their own process that leaves before them
  *			wakes them.  No sleep is longer because a daemon lives
  *	Starving	The first waiter says that it starves when it has been

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ending other people's leases, lh_break(); asking for them, lh_ask_release().
+ * Ending another's lease, lh_break(); asking for its release, lh_ask_release().
  *
  * A lease ends when its claim, in the use that the lease is of, is swapped from
- * HELD to BROKEN; from then on it is like one that has expired: whoever looks
- * frees the word (shm/lock_word.c) or takes the reader out (shm/readers.c), its
- * owner is refused by everything and takes the claim back when it wants it.
+ * HELD to BROKEN. From then on it is like an expired one.  The next process
+ * that checks it frees the word (shm/lock_word.c) or takes the reader out
+ * (shm/readers.c). Every call refuses its owner, which recovers the claim when
+ * it needs it.
  *
- * That no other use is hit: the holder's claim is known from the word.  The
- * word is loaded, then the state, then the word again; the same value twice
+ * Why no other use is affected: the holder's claim is known from the word.  The
+ * word is loaded, then the state, then the word again.  The same value twice
  * means that the state is of this grant (live_lock.c, I1, I2), and the swap is
- * of exactly that state, whose seq does not come again.  A reader's claim says
- * itself, in the same use, which key it is for: `home` is written before the
- * use is announced.
+ * of exactly that state, whose seq does not return.  A reader's claim itself
+ * names its key in the same use: `slot_ref` is written before the use is
+ * announced.
  *
  * Asking goes the same way, but instead of the state it swaps the claim's park,
- * which nobody sleeps on while it is held: PARK_ASKED and the use that is asked
- * for.  The holder's process takes that away when it has seen it, so that the
- * next one to ask is heard as well.  Should the claim have become a waiter's
- * meanwhile, a mark is no more to that than another way to say that it is
- * awake; it is not put over a sleep.  (A use is known by 22 bits: a mark that
- * nobody took away is seen again after 4 million uses, once.)
+ * on which no thread sleeps while it is held: PARK_ASKED and the use that is
+ * asked for.  The holder's process clears that when it has seen it, so that the
+ * next request is noticed as well.  If the claim has become a waiter's
+ * meanwhile, a mark means to it only that it is awake; it does not replace a
+ * sleep.  (A use is known by 22 bits: a mark that was never cleared is seen
+ * again after 4 million uses, once.)
  *
- * A crash or stop after the swap leaves BROKEN in a word or chain, which
- * everyone else completes; before it, nothing.  A mark without a ring is seen
- * at the holder's next look.
+ * A crash or stop after the swap leaves BROKEN in a word or chain, which all
+ * others complete; before it, nothing.  A mark without a ring is seen at the
+ * holder's next check.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -41,24 +42,24 @@
 #include "shm/key_slot.h"
 #include "shm/counters.h"
 
-#define TRIES 10000		/* each time somebody else was quicker */
+#define TRIES 10000		/* each time another process was quicker */
 
 struct breaking {
 	struct shm_slot *slot;
 	uint64_t slot_ref;
 	const uint64_t *id;	/* this lease only; NULL: every one */
 	uint64_t with;		/* only with that token; 0: any */
-	uint64_t token;		/* of who holds it exclusively; else 0 */
+	uint64_t token;		/* of the exclusive holder; else 0 */
 	bool ask;		/* only ask for it */
 	int broken;		/* or asked */
 };
 
 /*
- * Is claim ci, in state st, the lease that is meant?  Ids come again; the token
- * of a use is constant while its seq is.  In the midst of a conversion, when
- * the claim says what it is to be and the word what it was, the token is the
- * old one still, and the lease goes by either id.  In that of a hand-over the
- * claim does not say so: then by the token, which another lease has not.
+ * True if claim ci, in state st, is the lease in question.  Ids repeat; the
+ * token of a use is constant while its seq is.  In the middle of a conversion,
+ * when the claim has the new mode and the word the old one, the token is still
+ * the old one, and the lease has either id.  In the middle of a hand-off the
+ * claim does not show it: then the token decides, which no other lease has.
  */
 static bool
 is_meant(struct lhi_view *v, uint32_t ci, uint64_t st, const struct breaking *b)
@@ -81,7 +82,7 @@ is_meant(struct lhi_view *v, uint32_t ci, uint64_t st, const struct breaking *b)
 	    lid_make(ci, lhi_claim_epoch(c), was) == b->id[1]));
 }
 
-/* Claim ci in state st, if it still is that: its park says that it is asked. */
+/* Sets the mark in the park of claim ci, if it is still in state st. */
 static bool
 ask_claim(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 {
@@ -102,7 +103,7 @@ ask_claim(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 	return true;
 }
 
-/* Claim ci in state st, if it still is that: is it meant, and ended? */
+/* Ends claim ci, if it is still in state st and is the lease in question. */
 static bool
 end_claim(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 {
@@ -157,7 +158,7 @@ end_readers(struct lhi_view *v, struct breaking *b)
 	    lhi_readers_purge(v, b->slot, lhi_now_ns(v), false, 0);
 }
 
-/* Whatever holds the slot: 0; -EAGAIN; -EUCLEAN. */
+/* Ends or asks all holders of the slot. Returns 0; -EAGAIN; -EUCLEAN. */
 static int
 end_holders(struct lhi_view *v, struct breaking *b)
 {
@@ -184,7 +185,7 @@ end_holders(struct lhi_view *v, struct breaking *b)
 			return lhi_lock_settle(v, b->slot, lhi_now_ns(v), 0,
 			    &w);
 		if (sh64_load(&v->claims[word_idx(w)].state) == st)
-			return 0;	/* not the one that is meant */
+			return 0;	/* not the lease in question */
 	}
 	return -EAGAIN;
 }
@@ -213,8 +214,8 @@ break_key(struct lh *lh, const char *key, struct breaking *b)
 	b->slot_ref = ref.slot_ref;
 	error = end_holders(&lh->v, b);
 	if (error == -EAGAIN)
-		return lhi_fail(error, "key '%.64s' does not hold still: try "
-		    "again", key);
+		return lhi_fail(error, "key '%.64s' kept changing while it was "
+		    "read: try again", key);
 	if (error == 0 && (b->id != NULL || b->with != 0) && b->broken == 0)
 		return lhi_damaged_or(&lh->v, lhi_fail(-ESTALE, "that lease "
 		    "does not hold '%.64s'", key));
@@ -248,7 +249,7 @@ lhi_lease_was_asked(struct lh *lh, const struct lh_lease *l)
 	if (error != 0)
 		return error == -EALREADY ? lhi_fail(-ESTALE, "this lease was "
 		    "released") : error;
-	/* the mark says itself which use it is of */
+	/* the mark itself names its use */
 	mark = PARK_ASKED | (uint32_t)lid_seq(h.id);
 	return sh32_load(&h.claim->park) == mark &&
 	    sh32_cas(&h.claim->park, mark, PARK_AWAKE);
