@@ -253,7 +253,9 @@ open_and_do(struct session_args *a, const char *what)
 	bool make = strcmp(what, "open") == 0;
 	int e, status;
 
-	e = open_table(&a->lh, &a->table, make ? 0 : LH_NO_CREATE, NULL);
+	/* an operator can list and end them where no session is left */
+	e = make ? open_table(&a->lh, &a->table, 0, NULL) :
+	    open_table_to_look(&a->lh, &a->table);
 	if (e == -ENOENT && !make)
 		return open_table_missing(&a->table);
 	if (e != 0)

@@ -112,7 +112,9 @@ lh_session_open(struct lh *lh, const char *name,
 	struct lhi_bound bound = { 0, 0, 0 };
 	char own[NAMED_NAME_MAX + 1];
 	unsigned long long number = 0;
-	int saved = errno, error = lhi_own(lh), cancel;
+	int saved = errno, cancel;
+	/* who only looks makes none, but may find one, to destroy it */
+	int error = o->flags & LH_NO_CREATE ? lhi_own_to_look(lh) : lhi_own(lh);
 	struct lh_session *s;
 
 	if (error == 0 && out == NULL)
@@ -161,7 +163,7 @@ static int
 check_session(const struct lh_session *s)
 {
 	return s == NULL ? lhi_fail(-EINVAL, "no session was given (NULL)") :
-	    lhi_own(s->lh);
+	    lhi_own_to_look(s->lh);
 }
 
 static int

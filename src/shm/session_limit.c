@@ -6,8 +6,9 @@
  * In a table that several users may write, one user's leak could take every
  * record, and no other user, not even an operator, could attach.  So, except
  * for the table's owner and root,
- *	a user has half the records at most;
- *	the last sixteenth of them is not theirs to take;
+ *	a user has half the records at most, for sessions of processes and for
+ *	named sessions together;
+ *	the last sixteenth of them, one at least, is not theirs to take;
  *	the same applies to chunks of 64 leases, by the user of their session.
  * In a table that only its owner may write there is no limit.
  *
@@ -19,6 +20,8 @@
  * reached.  An uncertain one counts as alive.
  */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
@@ -26,6 +29,15 @@
 #include "shm/session_liveness.h"
 
 #define OTHERS_WRITE 0022
+
+/* True if the session of record i, whose state was s, has not ended. */
+static bool
+is_living(struct lhi_view *v, uint32_t i, uint64_t s)
+{
+	return sess_st(s) == SESS_NAMED ?
+	    !lhi_session_dead(v, sid_make(sess_inc(s), i), true) :
+	    !lhi_session_gone(v, i);
+}
 
 /* Returns how many sessions that user has; with `probe`, only living ones. */
 static uint32_t
@@ -35,11 +47,13 @@ count_sessions(struct lhi_view *v, uint32_t uid, bool probe)
 
 	for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
 		const struct shm_session *se = &v->sessions[i];
-		unsigned st = sess_st(sh64_load(&se->state));
+		uint64_t s = sh64_load(&se->state);
+		unsigned st = sess_st(s);
 
-		n += (st == SESS_ALIVE || st == SESS_CLOSING) &&
+		n += (st == SESS_ALIVE || st == SESS_CLOSING ||
+		    st == SESS_NAMED) &&
 		    sh32_load_rlx(&se->uid) == uid &&
-		    (!probe || !lhi_session_gone(v, i));
+		    (!probe || is_living(v, i, s));
 	}
 	return n;
 }
@@ -57,13 +71,35 @@ lhi_session_limit(struct lhi_view *v, int fd, uint32_t *n)
 	if (!(st.st_mode & OTHERS_WRITE) || geteuid() == 0 ||
 	    geteuid() == st.st_uid)
 		return 0;
-	*n = all - all / 16;
+	*n = all - (all / 16 > 0 ? all / 16 : all > 1);
 	if (count_sessions(v, uid, false) < all / 2 ||
 	    count_sessions(v, uid, true) < all / 2)
 		return 0;
 	return lhi_fail(-ENOSPC, "user %u has %u of the %u sessions of %s, "
 	    "which is as many as one user may: close some, or let the table's "
 	    "owner create it with more sessions", uid, all / 2, all, v->path);
+}
+
+int
+lhi_session_fail_full(struct lhi_view *v, uint32_t n)
+{
+	uint32_t named = 0;
+	char who[80] = " by living processes: close some, or";
+
+	if (atomic_load(&v->blind) != 0)
+		return lhi_fail(-ENOSPC, "all %u sessions of %s are in use, "
+		    "and this process cannot tell whether by living "
+		    "processes: it cannot ask for their signs of life (%s)", n,
+		    v->path, strerror(atomic_load(&v->blind)));
+	for (uint32_t i = 0; i < n; i++)
+		named += sess_st(sh64_load(&v->sessions[i].state)) ==
+		    SESS_NAMED;
+	if (named > 0)
+		(void)snprintf(who, sizeof(who), ", %u of them named sessions: "
+		    "destroy or close some, or", named);
+	return lhi_fail(-ENOSPC, "all %u sessions of %s%s are in use%s create "
+	    "a table with more sessions", n, v->path, n < v->geo.max_sessions ?
+	    ", but those that are kept for its owner and root," : "", who);
 }
 
 int

@@ -14,6 +14,9 @@
  */
 int lhi_session_limit(struct lhi_view *v, int fd, uint32_t *n);
 
+/* Fails because the first n records are all in use.  Returns -ENOSPC. */
+int lhi_session_fail_full(struct lhi_view *v, uint32_t n);
+
 /* The same for 64 leases more of that session's user. Returns 0; -ENOSPC. */
 int lhi_lease_limit(const struct lhi_view *v, uint64_t sid);
 

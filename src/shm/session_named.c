@@ -61,6 +61,7 @@
 #include "shm/damaged.h"
 #include "shm/session_bytes.h"
 #include "shm/session_facts.h"
+#include "shm/session_limit.h"
 #include "shm/session_liveness.h"
 #include "shm/session_named.h"
 #include "shm/table_age.h"
@@ -258,9 +259,14 @@ static int
 reserve_any_record(struct lhi_view *v, int fd,
     const struct lhi_named_wish *wish, uint64_t *s)
 {
+	uint32_t n;
+	int error = lhi_session_limit(v, fd, &n);
+
+	if (error != 0)
+		return error;
 	/* first the ones that are surely free, then those that may be dead */
 	for (int pass = 0; pass < 2; pass++) {
-		for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
+		for (uint32_t i = 0; i < n; i++) {
 			unsigned st = sess_st(sh64_load(
 			    &v->sessions[i].state));
 			bool in_use = st == SESS_ALIVE ||
@@ -272,9 +278,7 @@ reserve_any_record(struct lhi_view *v, int fd,
 				return got < 0 ? got : (int)i;
 		}
 	}
-	return lhi_fail(-ENOSPC, "all %u sessions of %s are in use: close "
-	    "some, or create a table with more sessions", v->geo.max_sessions,
-	    v->path);
+	return lhi_session_fail_full(v, n);
 }
 
 /*

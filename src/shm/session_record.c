@@ -156,15 +156,7 @@ lhi_session_begin(struct lhi_view *v, int fd, const char *application,
 				return got < 0 ? got : 0;
 		}
 	}
-	if (atomic_load(&v->blind) != 0)
-		return lhi_fail(-ENOSPC, "all %u sessions of %s are in use, "
-		    "and this process cannot tell whether by living "
-		    "processes: it cannot ask for their signs of life (%s)", n,
-		    v->path, strerror(atomic_load(&v->blind)));
-	return lhi_fail(-ENOSPC, "all %u sessions of %s%s are in use by living "
-	    "processes: close some, or create a table with more sessions", n,
-	    v->path, n < v->geo.max_sessions ? ", but those that are kept for "
-	    "its owner and root," : "");
+	return lhi_session_fail_full(v, n);
 }
 
 void

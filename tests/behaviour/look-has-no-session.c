@@ -44,7 +44,8 @@ refuse_what_needs_one(struct lh *look)
 	is(lh_acquire(look, "other", NULL, &l), -EOPNOTSUPP, "of any key");
 	is(lh_key_create(look, "new"), -EOPNOTSUPP, "a new key");
 	is(lh_key_open(look, "k", 0, &key), -EOPNOTSUPP, "an opened key");
-	is(lh_session_open(look, "s", NULL, &s), -EOPNOTSUPP, "a session");
+	is(lh_session_open(look, "new", NULL, &s), -EOPNOTSUPP,
+	    "a session that is to be made");
 	is(lh_acquire_start(look, "k", NULL, &t), -EOPNOTSUPP, "a ticket");
 	is(lh_acquire_many(look, keys, 2, NULL, two), -EOPNOTSUPP, "many keys");
 	is(lh_destroy(look, "k"), -EOPNOTSUPP, "destroying a key");
@@ -59,6 +60,8 @@ main(void)
 	struct lh_open_opts o = t_open_opts();
 	struct lh_stats st = { .size = sizeof(st) };
 	struct lh *lh, *look;
+	struct lh_session_opts so = LH_SESSION_OPTS_INIT;
+	struct lh_session *s, *seen;
 	struct lh_lease l;
 	int keys = 0;
 
@@ -77,6 +80,13 @@ main(void)
 	is(lh_check(look, no_finding, NULL), 0, "it checks");
 	refuse_what_needs_one(look);
 	is(lh_verify(lh, &l), 0, "the lease is as it was");
+	is(lh_session_open(lh, "s", NULL, &s), 0, "a named session");
+	so.flags = LH_NO_CREATE;
+	is(lh_session_open(look, "s", &so, &seen), 0, "it finds that");
+	is(lh_session_destroy(seen), 0, "and destroys it");
+	is(lh_session_renew(s), -ESTALE, "which has ended");
+	lh_session_close(s);
+	lh_session_close(seen);
 	is(lh_break(look, "k", NULL, 0), 1, "it breaks it");
 	is(lh_verify(lh, &l), -ESTALE, "then it is lost");
 	is(lh_close(look), 0, "it closes");

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Issue 21 A5: the table's owner gets no session, because all records are in use
 # or because a member has locked every byte of the live file.  The owner can
-# still look at the table, break a lease, and remove the table.
+# still look at the table, break a lease, end a named session, and remove the
+# table.
 #
 # Otherwise a member could lock the operator out.
 . "$(dirname "$0")/lib.sh"
@@ -30,6 +31,13 @@ look() {
 	is "$status" 0 "$1: log"
 	run lh dump
 	is "$status" 0 "$1: dump"
+	run lh session list
+	is "$status" 0 "$1: session list"
+	like "$out" "lasting" "  shows the named session"
+	run lh session destroy lasting
+	is "$status" 0 "$1: session destroy"
+	run lh session list
+	is "${out/lasting/}" "$out" "  it has ended"
 	run lh break key0
 	is "$status" 0 "$1: break"
 	like "$(lh status key0; lh log)" "broke" "  the lease is broken"
@@ -62,6 +70,7 @@ time.sleep(60)' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" "$1" \
 table full
 run lh init --sessions 8
 is "$status" 0 "a table for few sessions"
+is "$(lh session open --ttl 1h lasting)" lasting "a named session"
 n=0
 while lh run -n "key$n" true 2>/dev/null && [ $n -lt 70 ]; do
 	"$LEASEHOLD" run --on-loss warn "key$n" sleep 60 &
@@ -70,9 +79,10 @@ while lh run -n "key$n" true 2>/dev/null && [ $n -lt 70 ]; do
 	until_true 10000 bash -c "! '$LEASEHOLD' run -n key$n true 2>/dev/null"
 	n=$((n + 1))
 done
-ok "all of its sessions are in use ($n)" [ $n -ge 8 ]
+ok "all of its sessions are in use ($n)" [ $n -ge 7 ]
 run lh run other true
 is "$status" 73 "a run gets none"
+like "$err" "1 of them named sessions: destroy or close some" "  and says so"
 look "no session"
 
 table locked
@@ -80,6 +90,7 @@ table locked
 holder=$!
 mind $holder
 until_true 10000 lh status key0
+is "$(lh session open --ttl 1h lasting)" lasting "a named session"
 lock_bytes 0
 run lh run other true
 ok "every byte is locked: a run fails ($status)" [ "$status" != 0 ]
