@@ -30,6 +30,7 @@ static const struct verb {
 	{ "renew", verb_renew, "renew a named session and its leases" },
 	{ "release", verb_release, "release what acquire acquired" },
 	{ "held", verb_held, "does this process belong to a run with KEY?" },
+	{ "flock", verb_flock, "lock an open file descriptor, and its key" },
 	{ "convert", verb_convert, "change the mode of such a lease" },
 	{ "session", verb_session, "named sessions" },
 	{ "list", verb_list, "who holds what, and who waits" },

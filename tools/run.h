@@ -46,9 +46,12 @@ struct run {
 	bool warn_only;		/* --on-loss warn */
 	bool no_fork;
 	bool robust;		/* --robust */
+	const char *flock_path;	/* --flock, or NULL */
+	bool close_flock;	/* -o */
 	bool verbose;
 
 	/* The state. */
+	int flock_fd;		/* of flock_path; -1 */
 	struct lh *lh;
 	struct lh_sem *sem;	/* with --permits */
 	char permit_key[PERMIT_KEY_SIZE];	/* the permit's key, once it

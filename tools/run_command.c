@@ -4,11 +4,15 @@
  * run` do.  This file puts the steps in order; run.h says where they are.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 #include <leasehold.h>
 #include "daemon/exit_status.h"
 #include "daemon/text.h"
+#include "file_lock.h"
 #include "message.h"
 #include "nesting.h"
 #include "open_table.h"
@@ -64,6 +68,43 @@ run_with_keys(struct run *r)
 	return status;
 }
 
+/* Locks the file of --flock, before the keys: jobs of flock(1) may hold it for
+ * long.  Returns 0, or the exit status. */
+static int
+lock_file(struct run *r)
+{
+	int e;
+
+	r->flock_fd = file_lock_open(r->flock_path);
+	if (r->flock_fd < 0)
+		return message_error(r->flock_fd, strerror(-r->flock_fd),
+		    "cannot open '%s'", r->flock_path);
+	e = file_lock(r->flock_fd, r->mode == LH_SHARED ? LOCK_SH : LOCK_EX,
+	    &r->wait_ms);
+	if (e == -EAGAIN || e == -ETIMEDOUT) {
+		message_busy("'%s' is not held: another process %s '%s' locked "
+		    "(flock)", r->name, e == -EAGAIN ? "has" : "kept",
+		    r->flock_path);
+		return r->busy_code;
+	}
+	if (e != 0)
+		return message_error(e, strerror(-e), "cannot lock '%s'",
+		    r->flock_path);
+	if (!r->close_flock)
+		(void)fcntl(r->flock_fd, F_SETFD, 0);
+	return 0;
+}
+
+/* The command's children may have the descriptor still: unlocks it for all. */
+static void
+unlock_file(struct run *r)
+{
+	if (r->flock_fd < 0)
+		return;
+	(void)flock(r->flock_fd, LOCK_UN);
+	(void)close(r->flock_fd);
+}
+
 int
 run_command(int argc, char **argv)
 {
@@ -73,6 +114,7 @@ run_command(int argc, char **argv)
 		.ttl_ms = 30 * 1000,
 		.busy_code = EX_BUSY,
 		.lost_code = EX_LOST,
+		.flock_fd = -1,
 	};
 	char title[LH_APPLICATION_MAX + 1];
 	int e, status;
@@ -82,13 +124,23 @@ run_command(int argc, char **argv)
 	(void)text_name(r.name, r.key);
 	(void)snprintf(title, sizeof(title), "%.*s", LH_APPLICATION_MAX,
 	    r.title);
+	if (r.flock_path != NULL) {
+		status = lock_file(&r);
+		if (status != 0) {
+			unlock_file(&r);
+			return status;
+		}
+	}
 	e = open_table(&r.lh, &r.table, LH_LIVENESS_FD, title);
-	if (e != 0)
+	if (e != 0) {
+		unlock_file(&r);
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
+	}
 	status = run_with_keys(&r);
 	if (r.sem != NULL)
 		(void)lh_sem_close(r.sem);
 	(void)lh_close(r.lh);
+	unlock_file(&r);
 	return status;
 }

@@ -2,14 +2,16 @@
 /*
  * The options of `leasehold run`.
  *
- * The options of flock(1) work: -x -s -n -w -E -c -F -v, their long names, and
- * -c after the key.  These differ:
+ * The options of flock(1) work: -x -s -n -w -E -c -F -o -v, their long names,
+ * and -c after the key.  These differ:
  *
  *	-w	has units, and defaults to one hour
  *	-F	needs --ttl: the command replaces us and nothing can renew the
  *		lease, so its length must be chosen
  *	-s	waits behind a queued writer, so that readers that come and go
  *		do not keep it out for ever
+ *	-o	is about the descriptor of --flock alone: background jobs of the
+ *		command never keep the key
  *	-u	does not exist: a lease ends with its command
  *
  * A comma in KEY always divides a list (run_keys.c); -s and -x apply to all its
@@ -69,6 +71,9 @@ static const char help[] =
 "  -c, --command TEXT   run TEXT with $SHELL -c\n"
 "  -F, --no-fork        become COMMAND; KEY is held until it ends, but no\n"
 "                       longer than --ttl, which must be given\n"
+"      --flock FILE     lock FILE as flock(1) does, too: jobs that use flock\n"
+"                       on it wait for this one, and this one for them\n"
+"  -o, --close          COMMAND does not inherit the descriptor of --flock\n"
 "  -q, --quiet          print nothing when KEY is busy or not free in time\n"
 "  -v, --verbose        print what happens\n"
 "      --table NAME     use that table, not $LEASEHOLD_TABLE or \"default\"\n"
@@ -81,13 +86,15 @@ static const char help[] =
 enum {
 	OPT_TTL = 256, OPT_PRIORITY, OPT_SCOPE, OPT_ON_LOSS, OPT_LOST_CODE,
 	OPT_TABLE, OPT_SYSTEM, OPT_INFO, OPT_POLICY, OPT_ON_ASK, OPT_PERMITS,
-	OPT_VALUE, OPT_ROBUST,
+	OPT_VALUE, OPT_ROBUST, OPT_FLOCK,
 };
 
 static const struct option options[] = {
+	{ "close", no_argument, NULL, 'o' },
 	{ "command", required_argument, NULL, 'c' },
 	{ "conflict-exit-code", required_argument, NULL, 'E' },
 	{ "exclusive", no_argument, NULL, 'x' },
+	{ "flock", required_argument, NULL, OPT_FLOCK },
 	{ "help", no_argument, NULL, 'h' },
 	{ "info", required_argument, NULL, OPT_INFO },
 	{ "lost-exit-code", required_argument, NULL, OPT_LOST_CODE },
@@ -223,6 +230,9 @@ take_option(struct run *r, struct run_args *a, int c, char **argv)
 	case 'n':
 		a->try = true;
 		return 0;
+	case 'o':
+		r->close_flock = true;
+		return 0;
 	case 'q':
 		message_quiet();
 		return 0;
@@ -238,6 +248,9 @@ take_option(struct run *r, struct run_args *a, int c, char **argv)
 			return 0;
 		}
 		return parse_span("-w", optarg, &r->wait_ms);
+	case OPT_FLOCK:
+		r->flock_path = optarg;
+		return 0;
 	case OPT_INFO:
 		if (strlen(optarg) > LH_INFO_MAX)
 			return usage_error("--info: %zu bytes, and %d are the "
@@ -330,7 +343,7 @@ parse_arguments(struct run *r, struct run_args *a, int argc, char **argv)
 	int c, e;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:c:eE:Fhnqsvw:x", options,
+	while ((c = getopt_long(argc, argv, "+:c:eE:Fhnoqsvw:x", options,
 	    NULL)) != -1) {
 		e = take_option(r, a, c, argv);
 		if (e != 0)
@@ -344,6 +357,9 @@ parse_arguments(struct run *r, struct run_args *a, int argc, char **argv)
 	if (r->no_fork && !a->ttl)
 		return usage_error("-F needs --ttl: nothing renews the lease "
 		    "once the command runs, so it must be as long as that");
+	if (r->no_fork && r->close_flock && r->flock_path != NULL)
+		return usage_error("-F and -o: COMMAND alone would hold the "
+		    "flock of --flock, and is not to inherit it");
 	if (r->more.value != NULL && r->mode == LH_SHARED)
 		return usage_error("--value wants a key alone, not -s");
 	if (optind >= argc)

@@ -10,6 +10,7 @@
  *				calls one
  *	open_table.c		the table that the options name
  *	output.c		standard output
+ *	file_lock.c		flock(2) with a limit of time
  *	process_watch.c		ends a wait with the process that it is for
  *	error_status.c		the exit status of a library's error
  *	parse.c			options that every verb has, and keys
@@ -57,6 +58,7 @@ int verb_acquire(int argc, char **argv);
 int verb_renew(int argc, char **argv);
 int verb_release(int argc, char **argv);
 int verb_session(int argc, char **argv);
+int verb_flock(int argc, char **argv);
 int verb_held(int argc, char **argv);
 int verb_list(int argc, char **argv);
 int verb_status(int argc, char **argv);
