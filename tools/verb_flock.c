@@ -45,8 +45,8 @@ static const char help[] =
 "usage: leasehold flock [OPTION...] FD\n"
 "\n"
 "Locks the open file descriptor FD as flock(1) does, and holds the key\n"
-"file:DEV:INO of its file as well, until 'leasehold flock -u FD' or the end of\n"
-"the process that called it.  Closing FD alone releases only the flock.\n"
+"file:DEV:INO of its file as well, until 'leasehold flock -u FD' or the end\n"
+"of the process that called it.  Closing FD alone releases only the flock.\n"
 "Exit status 0; 75: busy, or timed out.\n"
 "\n"
 "  -s, --shared      share the lock with others that use -s\n"
@@ -263,7 +263,7 @@ verb_flock(int argc, char **argv)
 		return usage_error("flock takes one descriptor, as in: "
 		    "leasehold flock 9; to run a command under a lock: "
 		    "leasehold run KEY COMMAND");
-	/* (not after --pid: it may be for a process that outlives our parent) */
+	/* (not with --pid: that process may outlive our parent) */
 	if (a.pid == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
 	    getppid() != parent)
 		return EX_LOST;

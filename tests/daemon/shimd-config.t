@@ -53,7 +53,10 @@ lacking "$e\nuser = me\n" "user and password_file must be set together"
 lacking "$e\ncert_file = /c\n" "cert_file and key_file must be set together"
 lacking "$e\nttl = 1s\ntimeout = 500ms\n" "more than a quarter of ttl"
 lacking "$e\ntable = a/b\n" "table: 'a/b' is no name"
+lacking "$e\nttl = 1s\ntimeout = 300ms\n" "more than a quarter of ttl"
 accepted "$e\n"
+accepted "$e\nttl = 1s\n"	# timeout is a quarter of that by itself
+accepted "$e\nttl = 1s\ntimeout = 250ms\n"
 accepted "$e\nendpoints = http://127.0.0.2:2379\nttl = 10s\nsystem = no\n"
 
 echo secret >"$dir/password"

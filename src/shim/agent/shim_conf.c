@@ -26,6 +26,7 @@
 
 #define TTL_MIN_MS 1000
 #define TTL_MAX_MS 600000
+#define TIMEOUT_MS 300	/* at most, if nothing is said */
 
 static int
 set_text(const char *key, const char *value, char *to, size_t room)
@@ -306,6 +307,9 @@ check_conf(struct conf *c, char error[CONF_ERROR_MAX])
 	if ((c->cert_file[0] != '\0') != (c->key_file[0] != '\0'))
 		return set_error(error, "cert_file and key_file must be set "
 		    "together");
+	if (c->timeout_ms == 0)
+		c->timeout_ms = c->ttl_ms / 4 < TIMEOUT_MS ? c->ttl_ms / 4 :
+		    TIMEOUT_MS;
 	if (c->timeout_ms * 4 > c->ttl_ms)
 		return set_error(error,
 		    "timeout: %lldms is more than a quarter of ttl; reduce "
@@ -330,7 +334,7 @@ shim_conf_load(struct conf *conf, const struct conf_args *args,
 	char path[PATH_MAX];
 
 	c = (struct conf){ .max_clients = 16384, .max_keys = 65536,
-	    .root = "leasehold", .ttl_ms = 10000, .timeout_ms = 300,
+	    .root = "leasehold", .ttl_ms = 10000, .timeout_ms = 0,
 	    .hold_min_ms = 10, .idle_ms = 600000, .metrics_mode = 0660,
 	    .log_level = LOG_INFO };
 	settings_begin();
