@@ -27,6 +27,14 @@
  * byte decides: the process is in another pid namespace, or may not be looked
  * at.
  *
+ * A byte that another process has locked.  A member can lock any byte, and one
+ * that waits for a byte (F_OFD_SETLKW) gets it when its holder dies.  So where
+ * the byte is held, the kernel is asked for the process as well.  If our pid
+ * namespace has no process of that number, none of its threads can run.  Then
+ * only the second sign is left to ask.  The number counts if it agrees with its
+ * sum, so that one changed bit proves nothing.  In another pid namespace, and
+ * while the dead process is a zombie, such a session counts as alive.
+ *
  * End of a named session.  Load `until`, see the clock past it (or its maker
  * gone), swap exactly that value for how it ended; then the state to DEAD. Each
  * is one swap, and the next process that asks repeats the second, so a crash in
@@ -38,7 +46,9 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
+#include "base/hash.h"
 #include "base/process.h"
 #include "prim/bytelock.h"
 #include "prim/process_end.h"
@@ -105,6 +115,30 @@ lhi_named_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s)
 		    sid_make(sess_inc(s), idx));
 }
 
+uint64_t
+lhi_session_process_sum(const struct shm_session *se)
+{
+	const uint64_t of[] = { sh32_load_rlx(&se->pid),
+	    sh64_load_rlx(&se->pidns_ino), sh64_load_rlx(&se->start_ticks) };
+
+	return lhi_hash(of, sizeof(of));
+}
+
+/* True if the process of that record's session does not exist any more. */
+static bool
+is_process_gone(const struct lhi_view *v, uint32_t idx)
+{
+	const struct shm_session *se = &v->sessions[idx];
+	pid_t pid = lhi_session_pid(v, sid_make(sess_inc(
+	    sh64_load(&se->state)), idx));
+
+	if (pid == 0 || lhi_mutant_on(gone_unasked) ||
+	    (sh64_load_rlx(&se->maker) != lhi_session_process_sum(se) &&
+	    !lhi_mutant_on(pid_unsummed)))
+		return false;
+	return kill(pid, 0) != 0 && errno == ESRCH;
+}
+
 /* Asks the kernel: 1: the record's sign of life is held; 0: it is not; -errno:
  * in doubt. */
 static int
@@ -116,6 +150,8 @@ ask_for_sign(struct lhi_view *v, uint32_t idx)
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	fd = lhi_live_probe_fd(v);
 	held = fd < 0 ? -errno : lhi_byte_held(fd, lhi_session_live_byte(idx));
+	if (held == 1 && is_process_gone(v, idx))
+		held = 0;
 	lhi_point("session.probing");
 	/* "free" is rare and final: was it the probe that was asked? */
 	if (held == 0 && !lhi_live_probe_is(v, fd))

@@ -31,6 +31,9 @@ bool lhi_session_gone(struct lhi_view *v, uint32_t idx);
  * process, or one that it was passed on to.  False in doubt. */
 bool lhi_session_kept(struct lhi_view *v, uint32_t idx);
 
+/* Returns the sum that stands in the word `maker` of a process's session. */
+uint64_t lhi_session_process_sum(const struct shm_session *se);
+
 /* Returns the process that holds the session, as numbered here; 0: it cannot be
  * seen from here.  For diagnostics, and for hints. */
 pid_t lhi_session_pid(const struct lhi_view *v, uint64_t sid);

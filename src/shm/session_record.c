@@ -58,6 +58,7 @@ describe_session(const struct lhi_view *v, struct shm_session *se,
 	sh32_store_rlx(&se->uid, (uint32_t)getuid());
 	sh64_store_rlx(&se->pidns_ino, lhi_process_pid_ns());
 	sh64_store_rlx(&se->start_ticks, lhi_process_start_ticks());
+	sh64_store_rlx(&se->maker, lhi_session_process_sum(se));
 	sh64_store_rlx(&se->attached_ns, (uint64_t)lhi_now_ns(v));
 	sh64_store_rlx(&se->outer, 0);
 	/* only diagnostics: who reads a mixture prints it safely */
