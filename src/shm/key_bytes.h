@@ -92,10 +92,9 @@ lhi_key_long(const struct lhi_view *v, const struct shm_slot *s)
 	return idx > 0 && idx < lhi_longs_ready(v) ? &v->longs[idx] : NULL;
 }
 
-/* True if the slot has that key, now.  (Long keys: false.) This validates
- * nothing: the caller swaps a word that changes with the life of the slot. */
+/* As lhi_slot_is(), word by word. */
 static inline bool
-lhi_slot_is(const struct shm_slot *s, const char *key)
+lhi_slot_is_exactly(const struct shm_slot *s, const char *key)
 {
 	size_t len = strlen(key), i;
 
@@ -108,6 +107,25 @@ lhi_slot_is(const struct shm_slot *s, const char *key)
 	}
 	return i == len ||
 	    lhi_key_rest(key, len) == sh64_load_rlx(&s->key[i / 8]);
+}
+
+/*
+ * True if the slot has that key now; a long key never matches.  Nothing is
+ * validated here: the caller swaps a word that changes with the slot's life.
+ *
+ * Keys that leave room in the slot end with a NUL there (key_write.c), so one
+ * strncmp() compares them.  It reads no further than the caller's NUL, whatever
+ * the slot's bytes are, and stays in the slot.  (TSan would take its reads for
+ * a race.)
+ */
+static inline __attribute__((always_inline)) bool
+lhi_slot_is(const struct shm_slot *s, const char *key)
+{
+#if !defined(__SANITIZE_THREAD__) && __BYTE_ORDER == __LITTLE_ENDIAN
+	if ((sh32_load_rlx(&s->key_info) & KEY_LEN) < SHM_KEY_INLINE)
+		return strncmp(key, (const char *)s->key, SHM_KEY_INLINE) == 0;
+#endif
+	return lhi_slot_is_exactly(s, key);
 }
 
 /* 0; -EINVAL, -ENAMETOOLONG, with a detail. */

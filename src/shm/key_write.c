@@ -134,5 +134,8 @@ lhi_key_write(struct lhi_view *v, struct shm_slot *s, const struct lhi_key_name
 	for (size_t i = 0; i < lhi_key_words(n->len); i++)
 		sh64_store(i < KEY_INLINE_WORDS ? &s->key[i] :
 		    &l->key[i - KEY_INLINE_WORDS], lhi_key_word(n, i));
+	/* a NUL ends it, where there is room: lhi_slot_is() */
+	if (n->len % 8 == 0 && n->len < SHM_KEY_INLINE)
+		sh64_store(&s->key[n->len / 8], 0);
 	return 0;
 }

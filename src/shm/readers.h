@@ -61,8 +61,8 @@ lhi_reader_state(uint64_t id)
 }
 
 /*
- * Returns the id of the last use of a reader's claim in which it can be revived,
- * in this push and before its seq wraps; 0 if `id` is past that.
+ * Returns the id of the last use of a reader's claim in which it can be
+ * revived, in this push and before its seq wraps; 0 if `id` is past that.
  */
 static inline uint64_t
 lhi_reader_last_id(const struct shm_claim *c, uint64_t id)
