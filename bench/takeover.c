@@ -7,11 +7,16 @@
  * EOWNERDEAD; ours returns a grant with LH_NOTE_PREVIOUS_DIED, and anything
  * else is not a takeover and ends the run.
  *
- * A waiter of ours sleeps at most 20 ms before it asks whether the holder still
- * lives, so the answer depends on when in that period the holder dies.  The
- * kills are therefore spread evenly over SPREAD_US by the golden ratio, which
- * covers the period far better than as many random numbers would.  The mutex,
- * which the kernel hands over, gets the same delays.
+ * The kernel tells a waiter of ours when a thread of the holder has ended; the
+ * waiter then asks for a proof.  Without that it would ask every 20 ms, and the
+ * answer would depend on when in that period the holder dies.  The kills are
+ * therefore spread evenly over SPREAD_US by the golden ratio, which covers the
+ * period far better than as many random numbers would.  The mutex, which the
+ * kernel hands over, gets the same delays.
+ *
+ * The holder is a process of one thread; of eight, of which seven compute, so
+ * that they need a processor to die on; or of one thread with 1 GiB of memory,
+ * which the kernel tears down after it has marked the mutex.
  *
  * Who writes what (struct relay, one a side): parent: turn; holder: held;
  * waiter: waiting, granted_ns, granted.  All hold the number of a sample, so
@@ -22,6 +27,7 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +37,9 @@
 
 #define SPREAD_US	20000
 #define SETTLE_US	2000	/* from the announcement to being asleep */
+#define THREADS		8
+#define BIG_BYTES	((size_t)1 << 30)
+#define BIG_SAMPLES	7
 #define PATIENCE_NS	UINT64_C(10000000000)
 
 struct relay {
@@ -120,13 +129,43 @@ static const struct contender {
 	{ hold_mutex, wait_mutex },
 };
 
+/* What the holder is like. */
+struct kind {
+	unsigned int threads;
+	size_t bytes;		/* resident */
+};
+
+static void *compute(void *arg)
+{
+	volatile unsigned int *n = arg;
+
+	while (*n != UINT32_MAX)
+		*n = (*n + 1) / 2;
+	return NULL;
+}
+
+static void become(const struct kind *kind)
+{
+	static volatile unsigned int counts[THREADS * 64];
+	unsigned int i;
+	pthread_t t;
+
+	if (kind->bytes != 0 && mmap(NULL, kind->bytes, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
+		bench_die("takeover: no memory for the holder");
+	for (i = 1; i < kind->threads; i++)
+		bench_need(pthread_create(&t, NULL, compute,
+		    (void *)(uintptr_t)&counts[i * 64]), "pthread_create");
+}
+
 static int start_holder(const struct contender *contender,
-    struct relay *relay, uint32_t k)
+    const struct kind *kind, struct relay *relay, uint32_t k)
 {
 	int pid = bench_fork();
 
 	if (pid == 0) {
 		contender->hold();
+		become(kind);
 		atomic_store(&relay->held, k);
 		for (;;)
 			pause();
@@ -134,15 +173,15 @@ static int start_holder(const struct contender *contender,
 	return pid;
 }
 
-static double sample(const struct contender *contender, struct relay *relay,
-    uint32_t k)
+static double sample(const struct contender *contender,
+    const struct kind *kind, struct relay *relay, uint32_t k)
 {
 	/* k * 0.618... mod 1, in 32-bit fixed point */
 	uint64_t spread = (uint32_t)(k * UINT32_C(2654435769));
 	uint64_t begin;
 	int holder;
 
-	holder = start_holder(contender, relay, k);
+	holder = start_holder(contender, kind, relay, k);
 	await(&relay->held, k, "holder");
 	atomic_store(&relay->turn, k);
 	await(&relay->waiting, k, "waiter");
@@ -157,44 +196,72 @@ static double sample(const struct contender *contender, struct relay *relay,
 	return (double)(atomic_load(&relay->granted_ns) - begin);
 }
 
+static struct relay *relay[2];
+static uint32_t turn;		/* number of the sample before */
+
+/* Takes n samples of each side, in turn. */
+static void measure(const struct kind *kind, double ns[2][MAX_ROUNDS],
+    unsigned int n)
+{
+	unsigned int i, side;
+
+	for (i = 0; i < n; i++) {
+		turn++;
+		for (side = 0; side < 2; side++)
+			ns[side][i] = sample(&contenders[side], kind,
+			    relay[side], turn);
+	}
+}
+
 size_t bench_takeover(struct row **out)
 {
 	static struct row rows[] = {
 		{ "takeover", "robust-mutex",
 		    "kill -9 of the holder to the waiter's grant, p99",
-		    ROW_METRIC, 0, { 0, 0 }, { 0, 0 }, NULL },
+		    ROW_METRIC, 3, { 0, 0 }, { 0, 0 }, NULL },
 		{ "takeover_p50", "robust-mutex", "the same, median",
-		    ROW_CONTEXT, 0, { 0, 0 }, { 0, 0 }, NULL },
+		    ROW_METRIC, 2, { 0, 0 }, { 0, 0 }, NULL },
+		{ "takeover_8", "robust-mutex",
+		    "of a holder of 8 threads, 7 of which compute; median",
+		    ROW_METRIC, 5, { 0, 0 }, { 0, 0 }, NULL },
+		{ "takeover_1g", "robust-mutex",
+		    "of a holder with 1 GiB resident; median of 7",
+		    ROW_METRIC, 3, { 0, 0 }, { 0, 0 }, NULL },
 	};
+	static const struct kind kinds[] = { { 1, 0 }, { THREADS, 0 },
+	    { 1, BIG_BYTES } };
 	static double ns[2][MAX_ROUNDS];
-	struct relay *relay[2];
-	struct figures *to[2][2];
-	unsigned int samples = bench.quick ? 120 : 500;
-	unsigned int side;
+	const unsigned int samples[] = { bench.quick ? 120 : 500,
+	    bench.quick ? 60 : 200, BIG_SAMPLES };
+	struct figures *to;
+	unsigned int side, i;
 	int waiters[2];
-	uint32_t k;
 
 	mutex = bench_robust_mutex();
+	turn = 0;
 	for (side = 0; side < 2; side++) {
 		relay[side] = bench_shared(sizeof(*relay[side]));
 		waiters[side] = bench_fork();
 		if (waiters[side] == 0)
 			contenders[side].wait(relay[side]);
 	}
-	for (k = 1; k <= samples; k++)
-		for (side = 0; side < 2; side++)
-			ns[side][k - 1] = sample(&contenders[side],
-			    relay[side], k);
-	to[0][0] = &rows[0].ours;
-	to[0][1] = &rows[0].theirs;
-	to[1][0] = &rows[1].ours;
-	to[1][1] = &rows[1].theirs;
+	for (i = 0; i < 3; i++) {
+		measure(&kinds[i], ns, samples[i]);
+		for (side = 0; side < 2; side++) {
+			to = side == 0 ? &rows[i + 1].ours : &rows[i + 1].theirs;
+			*to = bench_summarise(ns[side], samples[i]);
+			if (i != 0)
+				continue;
+			to = side == 0 ? &rows[0].ours : &rows[0].theirs;
+			to->mid_ns = bench_percentile(ns[side], samples[i], 99);
+			to->min_ns = rows[1].ours.min_ns;
+			if (side == 1)
+				to->min_ns = rows[1].theirs.min_ns;
+		}
+	}
 	for (side = 0; side < 2; side++) {
 		kill(waiters[side], SIGKILL);
 		waitpid(waiters[side], NULL, 0);
-		*to[1][side] = bench_summarise(ns[side], samples);
-		to[0][side]->mid_ns = bench_percentile(ns[side], samples, 99);
-		to[0][side]->min_ns = to[1][side]->min_ns;
 	}
 	*out = rows;
 	return sizeof(rows) / sizeof(rows[0]);
