@@ -126,6 +126,27 @@ disown
 exec 3>&2 2>"$dir/noise"
 trap 'exit 1' HUP INT TERM
 
+# relink SOURCE SYMBOL...: $dir/leasehold, the command that is under test with
+# SOURCE, of this folder, in place of some functions
+relink() {
+	local source=$here/$1 build=${LEASEHOLD%/*} o objects=()
+
+	shift
+	for o in "$here"/../../tools/*.c; do
+		o=${o##*/}
+		objects+=("$build/tools/${o%.c}.o")
+	done
+	# shellcheck disable=SC2086
+	${CC:-gcc} -std=c11 -D_GNU_SOURCE -pthread -I"$here/../../include" \
+	    ${CPPFLAGS:-} ${CFLAGS:-} -o "$dir/leasehold" "${objects[@]}" \
+	    "$source" "${@/#/-Wl,--wrap=}" "$build/libdaemon.a" \
+	    "$build/libleasehold.a" ${LDFLAGS:-} -lbsd -ljansson -lncursesw \
+	    -ltinfo 2>"$dir/cc" && return
+	diag "$(cat "$dir/cc")"
+	echo "Bail out! cannot link the command with ${source##*/}"
+	exit 1
+}
+
 # table NAME: use table NAME.PID from now on.
 table() {
 	LEASEHOLD_TABLE=test-$1.$$

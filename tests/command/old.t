@@ -8,22 +8,7 @@
 # Otherwise all jobs would fail one day without a warning.
 . "$(dirname "$0")/lib.sh"
 table old
-root=$here/../..
-LIB=${LEASEHOLD_LIB:-$(dirname "$LEASEHOLD")/libleasehold.a}
-
-# The command with a clock that can be moved: moved-clock.c.
-# shellcheck disable=SC2086
-if ! ${CC:-gcc} -std=c11 -D_GNU_SOURCE -pthread -I"$root/include" \
-    -I"$root/tools" -I"$root/src" ${CPPFLAGS:-} ${CFLAGS:-} -o "$dir/leasehold" \
-    "$root"/tools/*.c "$here/moved-clock.c" -Wl,--wrap=clock_gettime \
-    -Wl,--wrap=dlopen "${LIB%/*}/libdaemon.a" "$LIB" \
-    ${LDFLAGS:-} -lurcu-bp -lurcu-cds -lurcu-common -lbsd -ljansson \
-    -lncursesw -ltinfo \
-    2>"$dir/cc"; then
-	diag "$(cat "$dir/cc")"
-	echo "Bail out! cannot build the command with a moved clock"
-	exit 1
-fi
+relink moved-clock.c clock_gettime dlopen
 LEASEHOLD=$dir/leasehold
 day=86400
 left() {

@@ -9,22 +9,7 @@
 # Otherwise a job would run beside the next holder.
 . "$(dirname "$0")/lib.sh"
 table renewal
-root=$here/../..
-LIB=${LEASEHOLD_LIB:-$(dirname "$LEASEHOLD")/libleasehold.a}
-
-# The command with a renewal that can be made to fail: fault.c.
-# shellcheck disable=SC2086
-if ! ${CC:-gcc} -std=c11 -D_GNU_SOURCE -pthread -I"$root/include" \
-    -I"$root/tools" -I"$root/src" ${CPPFLAGS:-} ${CFLAGS:-} -o "$dir/leasehold" \
-    "$root"/tools/*.c "$here/fault.c" -Wl,--wrap=lh_extend \
-    "${LIB%/*}/libdaemon.a" "$LIB" \
-    ${LDFLAGS:-} -lbsd -ljansson \
-    -lncursesw -ltinfo \
-    2>"$dir/cc"; then
-	diag "$(cat "$dir/cc")"
-	echo "Bail out! cannot build the command with a failing renewal"
-	exit 1
-fi
+relink fault.c lh_extend
 export LH_TEST_FAULT=$dir/fault
 ttl=$(t_ms 4000)
 
