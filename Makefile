@@ -400,7 +400,7 @@ run: deps-run
 
 # Several at a time, begun in this order: one that waits beside one that
 # computes, and those that take long before those that do not.
-LAYERS	?= lint model command crash abi layout bench daemon cluster stop env shim unit \
+LAYERS	?= lint model command crash abi layout bench daemon cluster env shim unit \
 	   mutants replay fence flips tsan chaos fuzz
 check: deps-check
 	@tests/layers $(LAYERS)
@@ -555,14 +555,16 @@ check-fence:
 check-mutants:
 	@tests/replay/mutants
 
-# The committed list of `make check`, or (ALL=1) all; or those that are named:
-# make check-crash SCENES='release extend'.  STEP_ARGS=--full: each instruction.
+# The committed list of `make check`, killed and stopped at the points of two
+# recordings; or (ALL=1) all, killed, of recordings of their own; or those that
+# are named: make check-crash SCENES='release extend'.  STEP_ARGS=--full: each
+# instruction.
 SCENES	?= $(if $(ALL),--thorough,$$(tests/crash/check-list names))
 check-crash:
 	$(call ready,crash)
 	@STEP=$(STEP) $(PROVE) tests/crash/check-list
 	@$(PROVE) $(STEP) :: selftest
-	@$(PROVE) $(STEP) :: kill $(SCENES) $(STEP_ARGS)
+	@$(PROVE) $(STEP) :: $(if $(ALL),kill,both) $(SCENES) $(STEP_ARGS)
 
 check-stop:
 	$(call ready,crash)

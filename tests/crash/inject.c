@@ -30,6 +30,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include "crash/attempt.h"
 #include "crash/inject.h"
 #include "crash/setup.h"
 #include "tap.h"
@@ -37,7 +38,6 @@
 #define TRIES 3
 #define SLOW_TRIES 3
 #define STRAYS_MAX 5		/* unless full */
-#define CHECK_MS 5000
 #define TOLD_MAX 8		/* findings told in full */
 #define SAMPLE_FIRST 5		/* double, without a stride */
 #define SAMPLE_SECOND 16
@@ -46,15 +46,6 @@
 #define STOP_AT (KILL_AT | AT_VERGE)
 #define STOP_SAMPLE 8
 
-/* One point: what became of it. */
-enum outcome { CLEAN, FINDING, PASSED_BY };
-
-/* The first of two crashes. */
-struct first_crash {
-	const struct point *at;
-	struct approach how;
-};
-
 /* The point tr->at[i].  Of those before it in the first recording, the last two
  * that were reached at full speed; 0: the beginning. */
 struct target {
@@ -62,123 +53,6 @@ struct target {
 	size_t i;
 	size_t reached[2];
 };
-
-/* `at` is the second crash when there is a first. */
-typedef enum outcome attempt_fn(struct trial *p, const struct scenario *sc,
-    const struct point *at, struct approach how,
-    const struct first_crash *first);
-
-static void
-check(struct trial *p, void *arg)
-{
-	(void)arg;
-	if (p->sc->check != NULL)
-		p->sc->check(p);
-	else
-		checker_check(p);
-}
-
-static void
-run_checker(struct trial *p)
-{
-	pid_t pid;
-
-	trial_watch(CHECK_MS);
-	pid = trial_fork(p, check, NULL);
-	trial_await(p, pid, "checker");
-	if (trial_watch(0))
-		blame_block(p, "the checker hung for %d s", CHECK_MS / 1000);
-}
-
-static enum outcome
-verdict(struct trial *p)
-{
-	trial_sweep(p);
-	return atomic_load(&p->blamed) ? FINDING : CLEAN;
-}
-
-static enum outcome
-attempt_kill(struct trial *p, const struct scenario *sc, const struct point *at,
-    struct approach how, const struct first_crash *first)
-{
-	pid_t pid = setup_trial(p, sc, MODE_KILL, how.pace, NULL);
-	enum trace_end end;
-
-	(void)first;
-	if (pid < 0)
-		return verdict(p);
-	end = trace_run_to(p, pid, at, how);
-	if (end == TRACE_EARLY) {
-		trial_sweep(p);
-		return PASSED_BY;
-	}
-	if (end == TRACE_AT) {
-		trial_kill(pid);
-		run_checker(p);
-	}
-	return verdict(p);
-}
-
-static enum outcome
-attempt_stop(struct trial *p, const struct scenario *sc, const struct point *at,
-    struct approach how, const struct first_crash *first)
-{
-	pid_t server, pid = setup_trial(p, sc, MODE_STOP, how.pace, &server);
-	enum trace_end end;
-
-	(void)first;
-	if (pid < 0)
-		return verdict(p);
-	end = trace_run_to(p, pid, at, how);
-	if (end == TRACE_EARLY) {
-		trial_sweep(p);
-		return PASSED_BY;
-	}
-	if (end == TRACE_DIED)
-		return verdict(p);
-	p->from_begin = (at->why & AT_BEGIN) != 0;
-	trial_watch(CHECK_MS);
-	flag_set(&p->go, 1);
-	if (!flag_wait(&p->served, 1, CHECK_MS))
-		blame_block(p, "the server hung");
-	trace_let_go(pid);
-	if (!flag_wait(&p->finished, 1, CHECK_MS))
-		blame_block(p, "it did not end after it went on");
-	flag_set(&p->last_look, 1);
-	trial_await(p, server, "server");
-	trial_watch(0);
-	return verdict(p);
-}
-
-static enum outcome
-attempt_double(struct trial *p, const struct scenario *sc,
-    const struct point *at, struct approach how,
-    const struct first_crash *first)
-{
-	pid_t pid = setup_trial(p, sc, MODE_DOUBLE, first->how.pace,
-	    NULL);
-	enum trace_end end;
-
-	if (pid < 0)
-		return verdict(p);
-	end = trace_run_to(p, pid, first->at, first->how);
-	if (end == TRACE_AT) {
-		trial_kill(pid);
-		pid = trace_start(p, NULL, sc->recover != NULL ? sc->recover :
-		    checker_recover, NULL);
-		if (pid > 0)
-			end = trace_run_to(p, pid, at, how);
-	}
-	if (pid > 0 && end == TRACE_EARLY) {
-		trial_sweep(p);
-		return PASSED_BY;
-	}
-	if (pid > 0 && end == TRACE_AT) {
-		trial_kill(pid);
-		run_checker(p);
-	}
-	return verdict(p);
-}
 
 /* A point that was passed by is worth another way. */
 static bool
@@ -290,47 +164,46 @@ aim(struct target *to, size_t i)
 		memset(to->reached, 0, sizeof(to->reached));
 }
 
-static bool
-begin(struct trial *p, const struct scenario *sc, enum trial_mode mode,
-    const struct inject_opts *o, struct trace *tr, struct inject_tally *t)
+static void
+begin(struct trial *p, const struct inject_opts *o, struct inject_tally *t)
 {
 	memset(t, 0, sizeof(*t));
-	memset(tr, 0, sizeof(*tr));
 	t->took_ns = trial_now_ns();
 	p->full = o->full;
-	if (!setup_record(p, sc, mode, tr)) {
-		diag_failed("%s cannot be recorded: %s", sc->name, p->finding);
-		trace_free(tr);
-		return false;
-	}
-	t->instructions = tr->instructions;
-	t->states = tr->states;
-	return true;
 }
 
+/* With a recording, or without. */
 static void
 end(struct trace *tr, struct inject_tally *t)
 {
-	trace_free(tr);
+	t->instructions = tr->instructions;
+	t->states = tr->states;
 	t->took_ns = trial_now_ns() - t->took_ns;
+	trace_free(tr);
 }
 
 static bool
-drive(struct trial *p, const struct scenario *sc, enum trial_mode mode,
-    uint32_t mask, attempt_fn *attempt, const struct inject_opts *o,
-    struct inject_tally *t)
+is_recorded(struct trial *p, const struct scenario *sc, bool good)
+{
+	if (!good)
+		diag_failed("%s cannot be recorded: %s", sc->name, p->finding);
+	return good;
+}
+
+/* All that are chosen of points from..tr->n. */
+static void
+try_points(struct trial *p, const struct scenario *sc, const struct trace *tr,
+    size_t from, uint32_t mask, attempt_fn *attempt,
+    const struct inject_opts *o, struct inject_tally *t)
 {
 	unsigned told_max = o->first ? 1 : TOLD_MAX;
-	struct trace tr;
-	struct target to = { &tr, 0, { 0, 0 } };
+	struct target to = { tr, 0, { 0, 0 } };
 
-	if (!begin(p, sc, mode, o, &tr, t))
-		return false;
-	for (size_t n = 0; n < tr.n; n++) {
+	for (size_t n = from; n < tr->n; n++) {
 		/* what the operation has changed is in danger at its end */
-		size_t i = o->first ? tr.n - 1 - n : n;
+		size_t i = o->first ? tr->n - 1 - (n - from) : n;
 
-		if (!chosen(&tr, i, mask, o))
+		if (!chosen(tr, i, mask, o))
 			continue;
 		t->points++;
 		aim(&to, i);
@@ -340,8 +213,43 @@ drive(struct trial *p, const struct scenario *sc, enum trial_mode mode,
 	if (t->failures >= told_max && !o->quiet)
 		diag_failed("%s: %u points failed, the rest was not tried",
 		    sc->name, told_max);
-	end(&tr, t);
+}
+
+/* Record again, for what the first recording did not come by. */
+static bool
+try_new_points(struct trial *p, const struct scenario *sc, enum trial_mode mode,
+    struct trace *tr, uint32_t mask, attempt_fn *attempt,
+    const struct inject_opts *o, struct inject_tally *t)
+{
+	uint32_t was = tr->instructions;
+	size_t n = tr->n;
+
+	if (!is_recorded(p, sc, setup_record_on(p, sc, mode, tr, 1,
+	    RECORDINGS)))
+		return false;
+	/* (the first one may have been given up) */
+	try_points(p, sc, tr, tr->instructions == was && tr->n >= n ? n : 0,
+	    mask, attempt, o, t);
 	return true;
+}
+
+static bool
+drive(struct trial *p, const struct scenario *sc, enum trial_mode mode,
+    uint32_t mask, attempt_fn *attempt, const struct inject_opts *o,
+    struct inject_tally *t)
+{
+	struct trace tr = { 0 };
+	bool good;
+
+	begin(p, o, t);
+	good = is_recorded(p, sc, setup_record_on(p, sc, mode, &tr, 0,
+	    o->first ? 1 : RECORDINGS));
+	if (good)
+		try_points(p, sc, &tr, 0, mask, attempt, o, t);
+	if (good && o->first && t->failures == 0)
+		good = try_new_points(p, sc, mode, &tr, mask, attempt, o, t);
+	end(&tr, t);
+	return good;
 }
 
 bool
@@ -356,6 +264,26 @@ inject_stop(struct trial *p, const struct scenario *sc,
     const struct inject_opts *o, struct inject_tally *t)
 {
 	return drive(p, sc, MODE_STOP, STOP_AT, attempt_stop, o, t);
+}
+
+bool
+inject_both(struct trial *p, const struct scenario *sc,
+    const struct inject_opts *o, struct inject_tally *killed,
+    struct inject_tally *stopped)
+{
+	struct trace k = { 0 }, s = { 0 };
+	bool good;
+
+	begin(p, o, killed);
+	begin(p, o, stopped);
+	good = is_recorded(p, sc, setup_record_both(p, sc, &k, &s));
+	if (good) {
+		try_points(p, sc, &k, 0, KILL_AT, attempt_kill, o, killed);
+		try_points(p, sc, &s, 0, STOP_AT, attempt_stop, o, stopped);
+	}
+	end(&k, killed);
+	end(&s, stopped);
+	return good;
 }
 
 /* What a recoverer does after a crash at `first`. */
@@ -442,16 +370,17 @@ bool
 inject_double(struct trial *p, const struct scenario *sc,
     const struct inject_opts *o, struct inject_tally *t)
 {
-	struct trace tr;
+	struct trace tr = { 0 };
 	unsigned stride, k = 0, turn = 0;
+	bool good;
 
-	if (!begin(p, sc, MODE_DOUBLE, o, &tr, t))
-		return false;
+	begin(p, o, t);
+	good = is_recorded(p, sc, setup_record(p, sc, MODE_DOUBLE, &tr));
 	stride = stride_for(o, count_chosen(&tr, o), SAMPLE_FIRST);
-	for (size_t i = 0; i < tr.n; i++) {
+	for (size_t i = 0; good && i < tr.n; i++) {
 		if (chosen(&tr, i, KILL_AT, o) && k++ % stride == stride / 2)
 			double_at(p, sc, &tr.at[i], turn++, o, t);
 	}
 	end(&tr, t);
-	return true;
+	return good;
 }

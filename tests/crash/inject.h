@@ -30,6 +30,10 @@ bool inject_kill(struct trial *p, const struct scenario *sc,
     const struct inject_opts *o, struct inject_tally *t);
 bool inject_stop(struct trial *p, const struct scenario *sc,
     const struct inject_opts *o, struct inject_tally *t);
+/* The first two, of recordings that they have in common. */
+bool inject_both(struct trial *p, const struct scenario *sc,
+    const struct inject_opts *o, struct inject_tally *killed,
+    struct inject_tally *stopped);
 bool inject_double(struct trial *p, const struct scenario *sc,
     const struct inject_opts *o, struct inject_tally *t);
 

@@ -10,6 +10,7 @@
 
 struct work {
 	enum trial_mode mode;
+	bool both;		/* MODE_KILL, then MODE_STOP */
 	struct inject_opts opts;
 	const struct scenario *some[JOBS_SCENARIOS];
 	int n;

@@ -18,12 +18,11 @@
 #include "crash/setup.h"
 
 #define PLACE_MS 3000
-#define RECORDINGS 2
 #define PATIENCE_MAX 6
 
 /* Waits that are to fail last so much longer, so that stepping gets to them on
  * a busy machine, too: a power of 2. */
-static int patience;
+static int patience[MODE_DOUBLE + 1];
 
 /* What is done halfway, recorded. */
 static struct middle {
@@ -45,7 +44,7 @@ set_up(struct trial *p, const struct scenario *sc, enum trial_mode mode,
 	p->mode = mode;
 	p->slow = slow;
 	/* the first in a queue looks again after 20 ms: once at full speed */
-	p->wait_ms = slow ? 130 << patience : 25;
+	p->wait_ms = slow ? 130 << patience[mode] : 25;
 	p->ttl_ms = 30000;
 	if (stop) {
 		p->ttl_ms = sc->stop_ttl_ms != 0 ? sc->stop_ttl_ms : 40;
@@ -201,14 +200,15 @@ setup_trial(struct trial *p, const struct scenario *sc, enum trial_mode mode,
 }
 
 bool
-setup_record(struct trial *p, const struct scenario *sc, enum trial_mode mode,
-    struct trace *t)
+setup_record_on(struct trial *p, const struct scenario *sc,
+    enum trial_mode mode, struct trace *t, int done, int n)
 {
 	pid_t pid, server;
 	bool good = true;
 
-	patience = 0;
-	for (int i = 0; good && i < RECORDINGS; i++) {
+	if (done == 0)
+		patience[mode] = 0;
+	for (int i = done; good && i < n; i++) {
 		pid = setup_trial(p, sc, mode, PACE_RECORD, mode == MODE_STOP ?
 		    &server : NULL);
 		good = pid > 0 && trace_record(p, pid, t) &&
@@ -218,9 +218,9 @@ setup_record(struct trial *p, const struct scenario *sc, enum trial_mode mode,
 			trace_free(t);
 			i = -1;
 		} else if (good && t->states < sc->min_states &&
-		    patience < PATIENCE_MAX) {
+		    patience[mode] < PATIENCE_MAX) {
 			trace_free(t);
-			patience++;
+			patience[mode]++;
 			i = -1;
 		}
 	}
@@ -230,4 +230,38 @@ setup_record(struct trial *p, const struct scenario *sc, enum trial_mode mode,
 		good = false;
 	}
 	return good;
+}
+
+bool
+setup_record(struct trial *p, const struct scenario *sc, enum trial_mode mode,
+    struct trace *t)
+{
+	return setup_record_on(p, sc, mode, t, 0, RECORDINGS);
+}
+
+/* Neither has met with a hitch (trace_record()), nor gone another way. */
+static bool
+are_alike(const struct trace *a, const struct trace *b)
+{
+	return a->instructions / 2 <= b->instructions &&
+	    b->instructions / 2 <= a->instructions;
+}
+
+bool
+setup_record_both(struct trial *p, const struct scenario *sc,
+    struct trace *killed, struct trace *stopped)
+{
+	size_t n;
+
+	if (!setup_record_on(p, sc, MODE_KILL, killed, 0, 1) ||
+	    !setup_record_on(p, sc, MODE_STOP, stopped, 0, 1))
+		return false;
+	if (!are_alike(killed, stopped))
+		return setup_record_on(p, sc, MODE_KILL, killed, 1,
+		    RECORDINGS) && setup_record_on(p, sc, MODE_STOP, stopped,
+		    1, RECORDINGS);
+	n = killed->n;
+	trace_add(killed, stopped, stopped->n);
+	trace_add(stopped, killed, n);
+	return true;
 }

@@ -5,6 +5,7 @@
  *	step kill [SCENARIO...] [--full] [--thorough] [--at N]
  *		[--first]
  *	step stop	the same
+ *	step both	kill, then stop, with recordings in common
  *	step double [SCENARIO...] [--stride N] [--thorough]
  *	step list
  *	step operations		each scenario, and the first with its operation
@@ -34,8 +35,9 @@
 static int
 usage(void)
 {
-	fprintf(stderr, "usage: step kill|stop|double [SCENARIO...] [--full] "
-	    "[--thorough]\n       [--stride N] [--at N] [--first] [--jobs N]\n"
+	fprintf(stderr, "usage: step kill|stop|both|double [SCENARIO...] "
+	    "[--full]\n       [--thorough] [--stride N] [--at N] [--first] "
+	    "[--jobs N]\n"
 	    "       step list | operations | selftest\n");
 	return 64;
 }
@@ -74,6 +76,40 @@ operations(void)
 	return 0;
 }
 
+/* What was tried, in words; true if all of it went well. */
+static bool
+describe(enum trial_mode mode, const struct inject_tally *t, char *text,
+    size_t size)
+{
+	size_t len;
+
+	switch (mode) {
+	case MODE_KILL:
+		snprintf(text, size, "%u instructions, %u distinct states, %u "
+		    "killed, %u failures", t->instructions, t->states,
+		    t->tried, t->failures);
+		break;
+	case MODE_STOP:
+		snprintf(text, size, "%u instructions, %u distinct states, %u "
+		    "stopped, %u that block others, %u other failures",
+		    t->instructions, t->states, t->tried, t->blocking,
+		    t->failures - t->blocking);
+		break;
+	case MODE_DOUBLE:
+		snprintf(text, size, "%u distinct states, %u pairs of kills, "
+		    "%u failures", t->states, t->tried, t->failures);
+		break;
+	}
+	len = strlen(text);
+	if (t->early > 0)
+		snprintf(text + len, size - len, ", %u ended early", t->early);
+	len = strlen(text);
+	if (t->retried > 0)
+		snprintf(text + len, size - len, ", %u retried", t->retried);
+	return t->failures == 0 && t->tried > 0 &&
+	    t->tried + t->early == t->points;
+}
+
 /* Try one scenario, and say in words what came of it. */
 static bool
 one(struct trial *p, struct work *w, int i, char *line, size_t size)
@@ -84,40 +120,26 @@ one(struct trial *p, struct work *w, int i, char *line, size_t size)
 	    struct inject_tally *) = { inject_kill, inject_stop,
 	    inject_double };
 	const struct scenario *sc = w->some[i];
-	enum trial_mode mode = w->mode;
-	const char *verb = verbs[mode];
-	char text[300], extra[100] = "";
-	struct inject_tally t;
+	struct inject_tally t, stopped;
+	char text[200], more[200] = "";
+	bool good;
 
-	if (!injectors[mode](p, sc, &w->opts, &t)) {
-		snprintf(line, size, "%s %s", verb, sc->name);
+	if (w->both)
+		good = inject_both(p, sc, &w->opts, &t, &stopped);
+	else
+		good = injectors[w->mode](p, sc, &w->opts, &t);
+	if (!good) {
+		snprintf(line, size, "%s %s", w->both ? "both" :
+		    verbs[w->mode], sc->name);
 		return false;
 	}
-	if (t.early > 0)
-		snprintf(extra, sizeof(extra), ", %u ended early", t.early);
-	if (t.retried > 0)
-		snprintf(extra + strlen(extra), sizeof(extra) - strlen(extra),
-		    ", %u retried", t.retried);
-	switch (mode) {
-	case MODE_KILL:
-		snprintf(text, sizeof(text), "%u instructions, %u distinct "
-		    "states, %u killed, %u failures", t.instructions, t.states,
-		    t.tried, t.failures);
-		break;
-	case MODE_STOP:
-		snprintf(text, sizeof(text), "%u instructions, %u distinct "
-		    "states, %u stopped, %u that block others, %u other "
-		    "failures", t.instructions, t.states, t.tried, t.blocking,
-		    t.failures - t.blocking);
-		break;
-	case MODE_DOUBLE:
-		snprintf(text, sizeof(text), "%u distinct states, %u pairs of "
-		    "kills, %u failures", t.states, t.tried, t.failures);
-		break;
-	}
-	snprintf(line, size, "%s %s: %s%s, %.1f s", verb, sc->name, text, extra,
+	good = describe(w->mode, &t, text, sizeof(text));
+	if (w->both)
+		good &= describe(MODE_STOP, &stopped, more, sizeof(more));
+	snprintf(line, size, "%s %s: %s%s%s, %.1f s", w->both ? "both" :
+	    verbs[w->mode], sc->name, text, more[0] != '\0' ? "; " : "", more,
 	    (double)t.took_ns / 1e9);
-	return t.failures == 0 && t.tried > 0 && t.tried + t.early == t.points;
+	return good;
 }
 
 static bool
@@ -185,6 +207,8 @@ main(int argc, char **argv)
 		w.mode = MODE_STOP;
 	else if (strcmp(argv[1], "double") == 0)
 		w.mode = MODE_DOUBLE;
+	else if (strcmp(argv[1], "both") == 0)
+		w.both = true;	/* after MODE_KILL */
 	else
 		return usage();
 	trace_be_late(thorough);
@@ -199,7 +223,8 @@ main(int argc, char **argv)
 	if (jobs == 0)
 		jobs = usual_jobs();
 	diag("%ld scenarios at a time; tried is %s", jobs, w.opts.full ?
-	    "every instruction" : w.mode == MODE_STOP ? "before and after "
+	    "every instruction" : w.both ? "what kill and stop try" :
+	    w.mode == MODE_STOP ? "before and after "
 	    "each change of the shared memory, around each system call, and "
 	    "a sample of the instructions between" : "after each change of "
 	    "the shared memory, and around each system call");

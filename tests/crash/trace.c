@@ -300,6 +300,16 @@ known(const struct trace *t, size_t n, const struct point *at)
 	return false;
 }
 
+void
+trace_add(struct trace *t, const struct trace *other, size_t n)
+{
+	size_t own = t->n;
+
+	for (size_t i = 0; i < n; i++)
+		if (other->at[i].why != 0 && !known(t, own, &other->at[i]))
+			(void)append(t, other->at[i]);
+}
+
 bool
 trace_record(struct trial *p, pid_t pid, struct trace *t)
 {
@@ -329,9 +339,8 @@ trace_record(struct trial *p, pid_t pid, struct trace *t)
 		trace_free(&now);
 		return lived;
 	}
-	for (size_t i = 0; lived && i < now.n; i++)
-		if (now.at[i].why != 0 && !known(t, n, &now.at[i]))
-			(void)append(t, now.at[i]);
+	if (lived)
+		trace_add(t, &now, now.n);
 	now.late->next = t->late;	/* points lead there */
 	t->late = now.late;
 	now.late = NULL;

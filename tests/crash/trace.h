@@ -78,6 +78,12 @@ pid_t trace_start(struct trial *p, trial_fn *prepare, trial_fn *act,
 /* Step it to the end of act and write down what is seen on the way. */
 bool trace_record(struct trial *p, pid_t pid, struct trace *t);
 
+/*
+ * Add to t what is new in the first n points of another recording of the same
+ * operation, which is to be there as long as t.
+ */
+void trace_add(struct trace *t, const struct trace *other, size_t n);
+
 /* Where an operation ends. */
 uint64_t trace_end_rip(void);
 
