@@ -44,6 +44,9 @@ remove_table(const struct table_opts *table, uint32_t flags)
 	if (e == -EBUSY)
 		return message_error(e, lh_error_detail(), "table '%s' stays%s",
 		    open_table_name(table), force ? "" : " (--force)");
+	if (e == -EINPROGRESS)
+		return message_error(e, lh_error_detail(), "table '%s' is "
+		    "retired, but not removed", open_table_name(table));
 	if (e == -EPROTO || e == -EUCLEAN || e == -EXDEV)
 		return message_error(e, lh_error_detail(), "table '%s' stays; "
 		    "--force removes it whatever it is",

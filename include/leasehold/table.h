@@ -239,10 +239,14 @@ int lh_close(struct lh *lh);
  * knows where its tokens begin: they may repeat.  Then nothing is left of the
  * table.  This works also if only the mark is left.
  *
- * Returns 0; -EBUSY: in use (lh_error_detail() names by which process), or
- * being removed; -ENOENT; -EACCES: not yours; -EPROTO, -EUCLEAN, -EXDEV: not a
- * usable table, and no LH_FORCE; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EMFILE,
- * -ENFILE.
+ * A refusal changes nothing: whether the name can be removed is tried first.
+ * If the removal fails all the same, the table is retired (-EINPROGRESS), and
+ * the next process that opens or removes it completes the removal.
+ *
+ * Returns 0; -EBUSY: in use (lh_error_detail() names by which process), being
+ * removed, or a mount point; -ENOENT; -EACCES: not yours.  Or -EPERM: its
+ * directory cannot be changed; -EPROTO, -EUCLEAN, -EXDEV: not a usable table,
+ * and no LH_FORCE; -EINPROGRESS; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EMFILE, -ENFILE.
  */
 int lh_table_remove(const char *name, uint32_t flags);
 

@@ -233,6 +233,9 @@ lh_strerror(int error)
 	case EDQUOT:	return "disk quota used up";
 	case ELOOP:	return "a symbolic link where a file should be";
 	case ENOTDIR:	return "a part of the path is no directory";
+	case EINPROGRESS: return "table retired, but not removed";
+	case EOWNERDEAD: return "previous holder left without a release";
+	case ENOTRECOVERABLE: return "what the key guards was given up";
 	case EMFILE:
 	case ENFILE:	return "too many open files";
 	default:	return "unknown error";

@@ -53,7 +53,7 @@ remove_table(struct lhi_exclusive_use *r, bool force)
 		    "with force");
 	if (error == 0)
 		error = lhi_table_remove_carry_out(r->v.path, r->fd, &r->v);
-	if (error == 0 && force) {
+	if ((error == 0 || error == -EINPROGRESS) && force) {
 		lhi_doorbell_ring_all(&r->v, BELL_LEASE);
 		wake_users(&r->v);
 	}

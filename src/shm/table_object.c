@@ -196,6 +196,8 @@ check_not_removed(const struct shm_header *h, const struct lhi_geometry *geo,
 	if (error == -EAGAIN)
 		return lhi_fail(error, "%s is being removed by a process that "
 		    "does not go on: end it, or let it run", path);
+	if (error == -EINPROGRESS)	/* to whoever opens it */
+		return -EBUSY;
 	/* -EACCES: root completes it, and until then there is no other */
 	return error != 0 && error != -EACCES ? error :
 	    lhi_fail(-ENOENT, "%s was removed", path);

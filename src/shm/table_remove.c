@@ -12,7 +12,8 @@
  * (table_dir.c); that the link is the same user's is checked by descriptor.
  *
  * Removal, holding the lock of removal_lock.c, the name being that object's,
- * and the directory ours:
+ * and the directory ours.  It is checked first that the names can be removed
+ * (table_removable.c), because RM1 is not undone:
  *	RM1	the note `removal`, then header flag RETIRED, which counts with
  *		it only: it is not taken back
  *	RM2	ceiling raised by a step, by an exact swap; and before it, where
@@ -68,6 +69,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <bsd/string.h>
+#include <leasehold/error.h>
 #include "base/error.h"
 #include "fence/durable.h"
 #include "fence/range.h"
@@ -77,6 +79,7 @@
 #include "shm/live_file.h"
 #include "shm/removal_lock.h"
 #include "shm/table_dir.h"
+#include "shm/table_removable.h"
 #include "shm/table_remove.h"
 #include "shm/table_revoke.h"
 
@@ -244,7 +247,17 @@ lhi_table_remove_due(const char *path, int fd, const struct shm_header *h,
 	    "(leasehold rm --force)", path);
 }
 
-/* Is the name that object's, and may we remove it?  0, or why not. */
+/* True if this process may give and take names in the table's directory. */
+static bool
+owns_names(int dir)
+{
+	struct stat st;
+
+	return geteuid() == 0 || (fstat(dir, &st) == 0 &&
+	    st.st_uid == geteuid());
+}
+
+/* Is the name that object's, and can it be removed?  0, or why not. */
 static int
 check_name_removable(int dir, const char *path, int fd)
 {
@@ -254,7 +267,21 @@ check_name_removable(int dir, const char *path, int fd)
 	    &named, AT_SYMLINK_NOFOLLOW) != 0 ||
 	    named.st_dev != opened.st_dev || named.st_ino != opened.st_ino)
 		return lhi_fail(-ENOENT, "%s was removed already", path);
-	return 0;
+	return owns_names(dir) ? lhi_table_removable_check(dir, path, fd) : 0;
+}
+
+/* RM3 or RM4 has failed, and the table is retired. */
+static int
+fail_retired(const char *path)
+{
+	char why[256];
+
+	(void)strlcpy(why, lh_error_detail(), sizeof(why));
+	return lhi_fail(-EINPROGRESS, "%s is retired, which cannot be undone: "
+	    "no key in it is granted any more, and its leases end as they "
+	    "would have; but it still has its name, because its removal "
+	    "failed: %s; remove that cause, then the next process that opens "
+	    "or removes the table completes the removal", path, why);
 }
 
 /* RM4 and RM5. */
@@ -317,16 +344,6 @@ remove_foreign(int dir, const char *path, int fd)
 	return error != 0 ? error : unlink_names(dir, path, fd);
 }
 
-/* True if this process may give and take names in the table's directory. */
-static bool
-owns_names(int dir)
-{
-	struct stat st;
-
-	return geteuid() == 0 || (fstat(dir, &st) == 0 &&
-	    st.st_uid == geteuid());
-}
-
 static int
 carry_out(int dir, const char *path, int fd, struct lhi_view *v)
 {
@@ -365,7 +382,9 @@ carry_out(int dir, const char *path, int fd, struct lhi_view *v)
 	error = raise_floor(dir, path, lhi_mutant_on(ceiling_left) ? ceiling :
 	    ceiling + STEP);					/* RM3 */
 	lhi_point("retire.floor");
-	return error != 0 ? error : unlink_names(dir, path, fd); /* RM4 */
+	if (error == 0)
+		error = unlink_names(dir, path, fd);		/* RM4 */
+	return error == 0 ? 0 : fail_retired(path);
 }
 
 int

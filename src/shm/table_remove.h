@@ -26,6 +26,7 @@ int lhi_table_remove_due(const char *path, int fd, const struct shm_header *h,
  * which v shows; no more tokens come from it than its successor knows of.
  * The caller holds the removal lock (removal_lock.h) and closes fd.
  * Again is harmless.  0; -ENOENT: the name is gone, or another's; -EACCES;
+ * -EINPROGRESS: the table is retired, and its name could not be removed;
  * -EUCLEAN; -errno.
  */
 int lhi_table_remove_carry_out(const char *path, int fd, struct lhi_view *v);
