@@ -14,9 +14,9 @@
  * period far better than as many random numbers would.  The mutex, which the
  * kernel hands over, gets the same delays.
  *
- * The holder is a process of one thread; of eight, of which seven compute, so
- * that they need a processor to die on; or of one thread with 1 GiB of memory,
- * which the kernel tears down after it has marked the mutex.
+ * There are three kinds of holders.  One has one thread.  Another has eight, of
+ * which seven compute, so they need a processor to die on.  The third has one
+ * thread and 1 GiB of memory, torn down after the kernel has marked the mutex.
  *
  * Who writes what (struct relay, one a side): parent: turn; holder: held;
  * waiter: waiting, granted_ns, granted.  All hold the number of a sample, so
@@ -129,7 +129,7 @@ static const struct contender {
 	{ hold_mutex, wait_mutex },
 };
 
-/* What the holder is like. */
+/* A kind of holder. */
 struct kind {
 	unsigned int threads;
 	size_t bytes;		/* resident */
@@ -248,7 +248,8 @@ size_t bench_takeover(struct row **out)
 	for (i = 0; i < 3; i++) {
 		measure(&kinds[i], ns, samples[i]);
 		for (side = 0; side < 2; side++) {
-			to = side == 0 ? &rows[i + 1].ours : &rows[i + 1].theirs;
+			to = side == 0 ? &rows[i + 1].ours :
+			    &rows[i + 1].theirs;
 			*to = bench_summarise(ns[side], samples[i]);
 			if (i != 0)
 				continue;
