@@ -12,21 +12,21 @@
  *		again for each of the recoverer's points, killed too; then the
  *		checker
  *
- * Which points.  Between two changes of the shared memory all kills are one and
- * the same to the others, so a kill is tried after each change and on both
- * sides of each system call; `looks`: of those that only look, too.  A stop is
- * tried on the verge of each change as well, and at a sample of the places
- * between: what the stopped one has read is old when it goes on.  `full` tries
- * every instruction.
+ * The points: between two changes of the shared memory all kills look the same
+ * to the others, so a kill is tried after each change and on both sides of each
+ * system call (with `looks` also of read-only ones).  A stop is also tried just
+ * before each change, and at a sample of the instructions between: what the
+ * stopped process has read is old when it continues.  `full` tries every
+ * instruction.
  *
  * This is a machine with other work to do, and 100 ms are 100 ms: a point with
  * a finding is tried up to twice more, and counts if it never goes well.  What
- * is really wrong is wrong each time.  A run that does not come by its point is
- * made again as it was recorded: it waits for a tick of the clock at one of the
- * two points before, or is late for its sleeps, if it was (late_sleep.c).  If
- * that is no help, with `looks`, it is stepped.  Not all points are worth that:
- * the first few that are passed by all the same are, and the others are counted
- * as ended early.
+ * real fault shows each time.  A run that does not reach its point is made
+ * again as it was recorded: it waits for a tick of the clock at one of the two
+ * points before, or is late for its sleeps, if it was (late_sleep.c).  If that
+ * is no help, with `looks`, it is stepped.  Not all points are worth that: the
+ * first few that are passed by all the same are, and the others are counted as
+ * ended early.
  */
 #include <stdio.h>
 #include <string.h>
@@ -70,7 +70,7 @@ slow_tries(const struct inject_opts *o, const struct inject_tally *t)
 	return o->looks && is_worth_it(o, t);
 }
 
-/* One try, at full speed or, if it does not come by, however it does. */
+/* Tries once, at full speed or, if that does not reach the point, otherwise. */
 static enum outcome
 attempt_somehow(struct trial *p, const struct scenario *sc,
     const struct target *to, attempt_fn *attempt,
@@ -215,7 +215,7 @@ try_points(struct trial *p, const struct scenario *sc, const struct trace *tr,
 		    sc->name, told_max);
 }
 
-/* Record again, for what the first recording did not come by. */
+/* Records again, for points that the first recording did not reach. */
 static bool
 try_new_points(struct trial *p, const struct scenario *sc, enum trial_mode mode,
     struct trace *tr, uint32_t mask, attempt_fn *attempt,
@@ -286,7 +286,7 @@ inject_both(struct trial *p, const struct scenario *sc,
 	return good;
 }
 
-/* What a recoverer does after a crash at `first`. */
+/* Records the steps of a recovering process after a crash at `first`. */
 static bool
 record_recovery(struct trial *p, const struct scenario *sc,
     const struct first_crash *first, struct trace *tr)

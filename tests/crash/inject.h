@@ -18,7 +18,7 @@ struct inject_tally {
 	uint32_t instructions, states;	/* of the first recording */
 	unsigned points;	/* chosen */
 	unsigned tried;		/* killed or stopped there */
-	unsigned early;		/* the operation ended without coming by */
+	unsigned early;		/* the operation ended without reaching it */
 	unsigned failures;	/* points with a finding */
 	unsigned blocking;	/* of these, points that delay others */
 	unsigned retried;	/* points that were clean the second time */

@@ -19,7 +19,7 @@
 
 #define LOOK_MS 200
 
-/* What the workers share. */
+/* Shared by the workers. */
 struct board {
 	_Atomic int next;		/* not yet taken */
 	_Atomic uint32_t good[JOBS_SCENARIOS];

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeps that come too late: answers "how does one come by the points of a
- * wait that was stepped through, without stepping through it?"
+ * Late sleeps: reaches the points of a wait that was stepped through, without
+ * stepping through it.
  *
- * Who waits looks at the clock, decides until when to sleep, and sleeps.
+ * A waiter reads the clock, decides until when to sleep, and sleeps.
  * Stepped from the one to the other it is often too late: the futex says at
  * once that the time is over, and it goes round once more, ten times perhaps.
  * At full speed the first sleep is one.  Others wait for just that
- * (participants.c: who lets go or cancels when the subject is asleep), so the
- * wait ends there, and nothing that was recorded of the other rounds is ever
- * come by.
+ * (participants.c: parts that release or cancel when the subject is asleep), so
+ * the wait ends there, and no recorded point of the other rounds is reached.
  *
  * So a recording moves the deadline of a sleep that would be late, and it is
  * about as long as at full speed.  The rounds of one that is late are worth
  * looking at, too, where there is time (trace_be_late()).
  *
- * Such a recording says of each sleep whether it was late, and a run at full
- * speed is held up at the entry to those, the nth to the nth, until their
- * deadline is over: 20 ms instead of the thousands of steps of a round.  It is
- * held up nowhere else, and sees what any process sees that had to wait for a
- * processor just there.
+ * Such a recording notes for each sleep whether it was late.  A run at full
+ * speed is delayed at the entry to the same sleeps (by their number) until
+ * their deadline is over: 20 ms instead of the thousands of steps of a round.
+ * It is delayed nowhere else, and sees what any process sees that had to wait
+ * for a processor at that place.
  *
- * What counts as a sleep is a futex with an absolute deadline by
- * CLOCK_MONOTONIC, which is what the library sleeps on (prim/futex.c).
+ * A sleep is a futex with an absolute deadline by CLOCK_MONOTONIC, which is
+ * what the library sleeps on (prim/futex.c).
  */
 #include <errno.h>
 #include <linux/futex.h>

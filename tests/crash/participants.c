@@ -4,8 +4,8 @@
  *
  * Each takes its place, says so in its state, and then obeys: ORDER_RELEASE
  * gives up what it holds (a waiter's order to release waits until it holds),
- * ORDER_QUIT ends it.  A part never does anything to KEY that it was not told,
- * so whoever checks knows at each moment who may hold what.
+ * ORDER_QUIT ends it.  A part does to KEY only what it was ordered to do,
+ * so the checker knows at each moment which part may hold it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -110,7 +110,7 @@ come_with(struct trial *p, struct part *me, const char *key,
 	return lh;
 }
 
-/* Holding: until told to let go, and then until told to go. */
+/* Holds until the order to release, then stays until the order to quit. */
 static void
 obey(struct trial *p, struct part *me, struct lh *lh, struct lh_lease *lease)
 {

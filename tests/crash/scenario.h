@@ -91,7 +91,7 @@ void part_follower(struct trial *p, void *part);	/* ... when cued */
 void part_ticket(struct trial *p, void *part);	/* ... by a ticket */
 void part_behind(struct trial *p, void *part);	/* ... when the subject does */
 void part_upgrader(struct trial *p, void *part); /* reads; cued, upgrades */
-void part_left(struct trial *p, void *part);	/* waited for KEY in vain */
+void part_left(struct trial *p, void *part);	/* gave up waiting for KEY */
 void part_taker(struct trial *p, void *part);	/* holds KEY when cued */
 void part_lapsed(struct trial *p, void *part);	/* its lease on KEY is over */
 void part_idler(struct trial *p, void *part);	/* read KEY twice at once */

@@ -148,7 +148,7 @@ recover_asking(struct trial *p)
 	checker_recover(p);
 }
 
-/* Who asks again makes it end, if nobody has, for good. */
+/* Another check ends it for good, if none has yet. */
 static void
 check_asking(struct trial *p)
 {
@@ -168,7 +168,7 @@ check_asking(struct trial *p)
 	checker_check(p);
 }
 
-/* What comes of a grant without a right. */
+/* Confirms a grant without a right. */
 static void
 act_confirm(struct trial *p)
 {

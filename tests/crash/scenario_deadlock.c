@@ -91,7 +91,7 @@ act_upgrade_brief(struct trial *p)
 	upgrade(p, p->wait_ms);
 }
 
-/* THIRD, which is not to be had. */
+/* Acquires THIRD, which is held. */
 static void
 act_acquire_third(struct trial *p)
 {
@@ -125,7 +125,7 @@ static const struct scenario scenarios_deadlock[] = {
 	  .roles = { IDLER, READER_YIELDER }, .flags = SC_FIFO, .min_states = 8,
 	  .stop_ttl_ms = 120, .prepare = prep_reading, .act = act_upgrade,
 	  .finish = finish_convert, .allowed = says_late_or_stale },
-	{ .name = "upgrade-wait-timeout", .what = "wait in vain",
+	{ .name = "upgrade-wait-timeout", .what = "wait and time out",
 	  .roles = { READER }, .flags = SC_FIFO, .min_states = 8,
 	  .stop_ttl_ms = 120, .prepare = prep_reading,
 	  .act = act_upgrade_brief, .finish = finish_convert,

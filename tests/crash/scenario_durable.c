@@ -141,7 +141,7 @@ prep_barred_try(struct trial *p)
 	sub.opts.max_wait_ms = 0;
 }
 
-/* What it got is in the new range. */
+/* Its token is in the new range. */
 static void
 finish_barred(struct trial *p)
 {
@@ -284,7 +284,7 @@ static const struct scenario scenarios_durable[] = {
 	READER_DEFERRED(SC_FIFO),
 	.allowed = says_late},
     {.name = "barred-timeout",
-	.what = "... in vain",
+	.what = "... and time out",
 	.roles = {READER},
 	.min_states = QUEUED_STATES,
 	.prepare = prep_barred_brief,

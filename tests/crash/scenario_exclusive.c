@@ -115,7 +115,7 @@ static const struct scenario scenarios_exclusive[] = {
 	{ .name = "acquire-try-busy", .what = "try, while somebody holds it",
 	  .roles = { HOLDER }, .prepare = prep_warm_try, .act = act_acquire,
 	  .finish = finish_acquire, .allowed = says_busy },
-	{ .name = "acquire-wait-timeout", .what = "wait in vain",
+	{ .name = "acquire-wait-timeout", .what = "wait and time out",
 	  .roles = { HOLDER }, .prepare = prep_warm_brief,
 	  .min_states = QUEUED_STATES, .act = act_acquire,
 	  .finish = finish_acquire, .allowed = says_late },

@@ -45,12 +45,12 @@ static const struct scenario scenarios_many[] = {
 	{ .name = "many-busy", .what = "try, while the last is held",
 	  .roles = { HOLDER }, .prepare = prep_warm_try, .act = act_many,
 	  .finish = finish_acquire, .allowed = says_busy },
-	{ .name = "many-timeout", .what = "wait for the last in vain",
+	{ .name = "many-timeout", .what = "time out on the last",
 	  .flags = SC_FIFO, .roles = { HOLDER }, .prepare = prep_warm_brief,
 	  .min_states = QUEUED_STATES, .act = act_many,
 	  .finish = finish_acquire, .allowed = says_busy_or_late },
-	/* a first lease that is lost under the stepper is had anew: so that
-	 * this does not go on for long, the wait is short and the ttl not */
+	/* a first lease that is lost under the stepper is acquired again: to
+	 * limit this, the wait is short and the ttl is not */
 	{ .name = "many-granted", .what = "wait until the last is released",
 	  .flags = SC_FIFO, .roles = { YIELDER }, .stop_ttl_ms = 400,
 	  .prepare = prep_warm, .act = act_many, .finish = finish_acquire,

@@ -2,9 +2,9 @@
 /*
  * The scenarios of policies: see scenario.h.
  *
- * Who looks at a lease under policy live and moves its deadline on is the
- * subject itself, in a failing try for a key that another lease of its own
- * holds; its ttl is so short that its deadline is near from the beginning.
+ * The subject itself checks a lease under policy live and moves its deadline:
+ * it tries a key that another lease of its own holds, and fails.  The ttl of
+ * that lease is so short that its deadline is near from the beginning.
  */
 #include "crash/subject.h"
 #include "shm/layout.h"

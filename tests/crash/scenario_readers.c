@@ -3,9 +3,9 @@
  * The scenarios of shared leases: see scenario.h.
  *
  * A chain is built by who comes in which order: the last comer is the head.
- * Whoever releases while nobody waits, and is not the only one, stays in it,
- * idle; whoever releases while somebody waits leaves it, and stays linked if it
- * is not the head.
+ * A release while nobody waits, next to other readers, stays in it, idle.  A
+ * release while somebody waits leaves it, but stays linked if it is not the
+ * head.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -320,7 +320,7 @@ static const struct scenario scenarios_readers[] = {
 	{ .name = "shared-try-barred", .what = "try, while a writer waits for "
 	  "a reader", .roles = { READER, WAITER }, .prepare = prep_reader_try,
 	  .act = act_acquire, .finish = finish_acquire, .allowed = says_busy },
-	{ .name = "shared-wait-timeout", .what = "wait in vain for a writer",
+	{ .name = "shared-wait-timeout", .what = "time out behind a writer",
 	  .roles = { HOLDER }, .prepare = prep_reader_brief,
 	  .min_states = QUEUED_STATES, .act = act_acquire,
 	  .finish = finish_acquire, .allowed = says_late },

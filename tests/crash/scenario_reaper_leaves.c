@@ -102,7 +102,7 @@ part_repairer(struct trial *p, void *part)
 	_exit(0);
 }
 
-/* What everybody finds afterwards. */
+/* The state afterwards. */
 
 static void
 must_repair(struct trial *p, const char *when)
@@ -199,7 +199,7 @@ prep_visiting(struct trial *p)
 	pass(p);
 }
 
-/* Who wished it is gone. */
+/* The requester is gone. */
 static void
 prep_wished(struct trial *p)
 {
@@ -207,7 +207,7 @@ prep_wished(struct trial *p)
 	(void)sh32_fetch_or(&reaper->v.hdr->flags, SHM_WANTED);
 }
 
-/* Who wishes it waits. */
+/* The requester waits. */
 static void
 prep_asked(struct trial *p)
 {

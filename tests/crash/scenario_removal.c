@@ -2,14 +2,14 @@
 /*
  * The scenarios of tables that are removed: see scenario.h.
  *
- * What has to hold is less than elsewhere (those in a table that goes are not
- * served), and one thing more: whatever the name leads to afterwards, its
- * tokens are above all that were seen (G2), and the name is not spoilt: it can
- * be opened, used, removed and made again.
+ * The checks are fewer than elsewhere, because users of a removed table are not
+ * served.  One is added.  The table that the name leads to afterwards has
+ * tokens above all that were seen (G2), and the name is still usable: it can be
+ * opened, used, removed and made again.
  *
  * Beside a stop the name may be refused (-EBUSY) for as long as the remover
- * stands there, which is said soon; who is in the table already is not in its
- * way, and what he holds he keeps.
+ * stands there, which is said soon; users of the table do not block it, and
+ * keep what they hold.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 
 static const int says_removed[] = { -EBUSY, -ENOENT, 0 };
 
-/* Through the name: a token above all others, if KEY can be had. */
+/* Through the name: a token above all others, if KEY is free. */
 static void
 visit(struct trial *p, bool held)
 {
@@ -214,7 +214,7 @@ finish_remove(struct trial *p)
 	(void)sub_plausible(p);
 }
 
-/* What was opened is what the name leads to, or says that it is not. */
+/* The opened table has the name, or reports that it does not. */
 static void
 finish_made(struct trial *p)
 {

@@ -3,10 +3,10 @@
  * The scenarios of acquires and releases with a request id, and with words:
  * see scenario.h.
  *
- * Whoever is killed leaves a record of a dead session, at which lh_check()
- * looks.  In a named session, which lives on, another process then repeats what
- * the killed one was about, and gets what that had got, or else a lease of its
- * own: one in any case; or it releases by the id what that was releasing.
+ * A killed process leaves a record of a dead session, which lh_check() reads.
+ * A named session lives on.  In it another process then repeats the request of
+ * the killed one, and gets its lease or else a lease of its own, in any case
+ * one; or it releases by the id what the killed one was releasing.
  */
 #include <errno.h>
 #include "crash/subject.h"
@@ -257,7 +257,8 @@ static const struct scenario scenarios_requests[] = {
 	  .roles = { READER }, .stop_ttl_ms = 120,
 	  .prepare = prep_request_shared, .act = act_acquire,
 	  .finish = finish_acquire },
-	{ .name = "request-busy", .what = "... in vain", .roles = { HOLDER },
+	{ .name = "request-busy", .what = "... and find it busy",
+	  .roles = { HOLDER },
 	  .prepare = prep_request_try, .act = act_acquire,
 	  .finish = finish_acquire, .allowed = says_busy_anew },
 	{ .name = "request-wait", .what = "... that waits",

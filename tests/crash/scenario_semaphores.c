@@ -2,12 +2,12 @@
 /*
  * The scenarios of semaphores: see scenario.h.
  *
- * There is one of two permits.  What was killed in the midst of it, whoever
- * comes then opens it with that limit, has both permits, and no third one; and
- * can destroy it.  (Beside a stop the usual server looks at KEY: what a permit
- * is, any key is.)
+ * There is one of two permits.  If the subject was killed in the middle, the
+ * next process opens it with that limit, has both permits, and no third one;
+ * and can destroy it.  (Beside a stop the usual server looks at KEY: what a
+ * permit is, any key is.)
  *
- * Who makes one looks first whether any of 256 limits stands: here it is made
+ * Making one first checks whether any of 256 limits stands: here it is made
  * to look for the first four of them, since each look is stepped through.
  *
  * The subject has no live thread: who waits for a permit looks for itself.
@@ -50,7 +50,7 @@ prep_open(struct trial *p)
 	open_sem(p, sub.lh);
 }
 
-/* Every permit has been had: their keys are there. */
+/* Every permit was held once: their keys exist. */
 static void
 prep_permits(struct trial *p)
 {
@@ -135,7 +135,7 @@ act_sem_destroy(struct trial *p)
 	p->result = lh_sem_destroy(sub.lh, NAME);
 }
 
-/* Has both permits, without permits of the dead in the way; and no third. */
+/* Holds both permits, whatever the dead held; and no third. */
 static void
 both_permits(struct trial *p, struct lh *lh)
 {

@@ -3,10 +3,10 @@
  * The scenarios of tokens that rise over all keys (op/token_next.c), and of
  * cluster keys' rights (shm/cluster_right.c): see scenario.h.
  *
- * After a kill there is more to look at: of the first, that another key's token
- * is larger than all that anybody had; of the second, that KEY's is above its
- * base, and that what is said of a session with the cluster is whole or
- * nothing.  Everybody is the shim there, so that no cluster is asked.
+ * After a kill more is checked.  Of the first: another key's token is larger
+ * than all earlier ones.  Of the second: KEY's token is above its base, and the
+ * record of a session with the cluster is complete or empty.  Every process is
+ * the shim there, so that no cluster is asked.
  */
 #include <string.h>
 #include "crash/subject.h"

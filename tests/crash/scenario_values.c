@@ -2,8 +2,8 @@
 /*
  * The scenarios of values: see scenario.h.
  *
- * KEY has the value OLD, and the subject sets NEW.  Whoever looks afterwards,
- * whatever the subject was in the midst of, reads one of the two, whole; the
+ * KEY has the value OLD, and the subject sets NEW.  A later reader,
+ * whatever the subject was doing, reads one of the two, whole; the
  * server, beside a stop, may have held the key meanwhile, but sets nothing.
  */
 #include <errno.h>

@@ -260,7 +260,7 @@ stops_where_it_says(struct trial *p)
 	trace_free(&tr);
 }
 
-/* What does not end is ended, and said to be what it is. */
+/* An operation without an end is killed, and reported as that. */
 static void
 ends_what_does_not(struct trial *p)
 {
@@ -306,7 +306,7 @@ steps_over_clocks(struct trial *p)
 	trace_free(&tr);
 }
 
-/* Who was killed between two looks is nowhere, and not at 0. */
+/* A process that was killed between two looks has no position, not 0. */
 static void
 misses_who_is_gone(struct trial *p)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Does the harness come by what lies behind late sleeps (late_sleep.c)?  The
+ * The harness reaches points behind late sleeps (late_sleep.c).  The
  * dozer sleeps until another thread sees it asleep.  When it is late for each
- * of its sleeps, it goes on to what nobody comes by at full speed, and there
- * takes the latch.
+ * of its sleeps, it goes on to a point that no run at full speed reaches, and
+ * takes the latch there.
  */
 #include <linux/futex.h>
 #include <pthread.h>
@@ -74,7 +74,7 @@ static const struct scenario dozer = {
 	.check = selftest_latch_check, .toy = true
 };
 
-/* How many of the changes of a recording are come by at that pace, with all
+/* Returns how many changes of a recording are reached at that pace, with all
  * before them. */
 static unsigned
 come_by(struct trial *p, const struct trace *tr, enum pace pace)
@@ -97,8 +97,8 @@ come_by(struct trial *p, const struct trace *tr, enum pace pace)
 	return met;
 }
 
-/* What lies behind late sleeps is reached without stepping there, and what is
- * wrong there is found. */
+/* Points behind late sleeps are reached without stepping there, and faults
+ * there are found. */
 static void
 is_late_where_it_was(struct trial *p, const struct inject_opts *o)
 {
@@ -117,7 +117,7 @@ is_late_where_it_was(struct trial *p, const struct inject_opts *o)
 	quick = good ? come_by(p, &tr, PACE_QUICK) : 0;
 	late = good ? come_by(p, &tr, PACE_LATE) : 0;
 	ok(good && quick < DOZES && late == DOZES + 3, "selftest: of %d "
-	    "changes that were late %u are come by at full speed, late %u",
+	    "changes that were late %u are reached at full speed, late %u",
 	    DOZES + 3, quick, late);
 	trace_free(&tr);
 	distinct.full = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the self-test have in common: see selftest.c. */
+/* Shared by the parts of the self-test: see selftest.c. */
 #ifndef CRASH_SELFTEST_TOY_H
 #define CRASH_SELFTEST_TOY_H
 

@@ -14,7 +14,7 @@
  *			turns first
  *
  * "At once" is 50 ms, which is far more than any of it takes and far less than
- * any lease or sleep could hide in.  What takes longer is a point that blocks.
+ * any lease or sleep could hide in.  A longer time is a point that blocks.
  * Then the subject goes on, and when it is through the table is looked over
  * once more.
  */
@@ -102,7 +102,7 @@ get_by(struct trial *p, int64_t end_ns, uint32_t mode, struct lh_lease *lease)
 	    trial_now_ns() + MARGIN_MS * NS_A_MS;
 	error = lh_acquire(lh, KEY, &o, lease);
 	if (error != 0)
-		blame_block(p, "G5: the key was not to be had (mode %u) within "
+		blame_block(p, "G5: the key was not granted (mode %u) within "
 		    "a lease (%lld ms) and %d ms: %s: %s", mode,
 		    (long long)p->ttl_ms, MARGIN_MS, lh_strerror(error),
 		    lh_error_detail());

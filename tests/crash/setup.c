@@ -5,12 +5,12 @@
  *
  * How large the table is decides what a recoverer has to do.  After a kill
  * there are just enough session records for the living and two more, so that
- * whoever looks cannot attach twice without burying the dead; beside a stop
+ * a checker cannot attach twice without burying the dead.  Beside a stop
  * there is room for everybody, because a stopped process keeps what it has.
  *
- * Spans of time follow the pace.  At full speed the subject reaches any point
- * within a millisecond or two, so its leases beside a stop are short, since
- * they must be waited out; while it is stepped they must not run out on the
+ * Times depend on the pace.  At full speed the subject reaches any point within
+ * a millisecond or two, so its leases beside a stop are short: the others wait
+ * until they expire.  While the subject is stepped they must not expire on the
  * way.
  */
 #include <string.h>
@@ -24,7 +24,7 @@
  * a busy machine, too: a power of 2. */
 static int patience[MODE_DOUBLE + 1];
 
-/* What is done halfway, recorded. */
+/* A half-done operation, recorded. */
 static struct middle {
 	const struct scenario *sc;
 	struct trace trace;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is hashed before each step: see state_hash.h. */
+/* The state that is hashed before each step: see state_hash.h. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a step may change: the table's object once it has a name, or the toy. */
+/* The state of steps: the table's object once it has a name, or the toy. */
 #ifndef CRASH_STATE_HASH_H
 #define CRASH_STATE_HASH_H
 

@@ -12,16 +12,15 @@
  *	step selftest
  *
  * TAP, one line a scenario.  --full tries every instruction instead of every
- * distinct state, --thorough both sides of system calls that only look as well
+ * distinct state.  --thorough also tries both sides of read-only system calls
  * (system_call.c), and waits that are late for each of their sleeps
- * (late_sleep.c); --at N only instruction N (that of a diagnostic: the
- * number is stable enough to come back to a finding), --first ends a scenario
- * with its first finding; --stride N in double
- * takes every N-th point of both crashes instead of a sample (1: all pairs);
- * --jobs N tries N scenarios at a time.
+ * (late_sleep.c).  --at N tries only instruction N: that of a diagnostic, whose
+ * number is stable enough to repeat a finding.  --first ends a scenario at its
+ * first finding.  --stride N in double takes every N-th point of both crashes
+ * instead of a sample (1: all pairs).  --jobs N tries N scenarios at a time.
  *
- * What is tried and how is told in inject.c, what is looked at afterwards in
- * checker.c and server.c, the scenarios are in scenario.c.
+ * inject.c says what is tried and how, checker.c and server.c what is checked
+ * afterwards; scenario.c has the scenarios.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +75,7 @@ operations(void)
 	return 0;
 }
 
-/* What was tried, in words; true if all of it went well. */
+/* Writes a text about the points tried; true if all of them passed. */
 static bool
 describe(enum trial_mode mode, const struct inject_tally *t, char *text,
     size_t size)

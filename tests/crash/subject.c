@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What subjects are made of: see subject.h. */
+/* The parts of subjects: see subject.h. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -109,7 +109,7 @@ sub_cue(struct trial *p, int i, uint32_t state)
 {
 	flag_set(&p->cue, (uint32_t)i + 1);
 	if (!flag_wait(&p->part[i].state, state, 2000))
-		blame(p, "staging: part %d was cued in vain", i);
+		blame(p, "staging: part %d did not react to its cue", i);
 }
 
 /* Holding, and part 0 queued behind. */
@@ -141,7 +141,7 @@ prep_overtaken(struct trial *p)
 	prep_lapsed(p);
 	flag_set(&p->cue, 1);
 	if (!flag_wait(&p->part[0].state, PART_HOLDS, 2000))
-		blame(p, "staging: an expired lease is in the way");
+		blame(p, "staging: an expired lease blocks the key");
 }
 
 /* The operations. */
@@ -255,7 +255,7 @@ act_close(struct trial *p)
 	sub.lh = NULL;
 }
 
-/* What is reported must fit what was seen. */
+/* Reports must match the facts. */
 
 bool
 sub_plausible(struct trial *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What subjects are made of: handles, and the preparations, operations and
+ * The parts of subjects: handles, and the preparations, operations and
  * verdicts that several scenarios share.
  *
  * All of it runs in the subject's process.  A process is one subject and

@@ -3,12 +3,13 @@
  * The living around a kill or a stop: answers "does everybody keep what they
  * hold, and get what they wait for?"
  *
- * Whoever holds KEY is asked to let go, one after the other, each only after it
- * was seen that nobody gets in who must not: while there is one exclusive
- * holder, nobody; while there is one reader left, no writer.  Readers get in
- * beside readers unless somebody waits.  Each says itself, when it lets go,
- * that it had not lost its lease (participants.c).  Waiters must be granted
- * when the holders have gone; two that hold together must be readers.
+ * Each holder of KEY is asked to release, one after the other, after a check
+ * that no process is granted KEY beside it that must not be.  Beside an
+ * exclusive holder that is every process; beside a reader, every writer.
+ * Readers are granted beside readers unless somebody waits.  Each holder
+ * reports at its release that it had not lost its lease (participants.c).
+ * Waiters must be granted when the holders have gone; two that hold together
+ * must be readers.
  */
 #include <errno.h>
 #include "crash/scenario.h"
@@ -73,7 +74,7 @@ must_not_get(struct trial *p, struct lh *lh, struct part *holder, uint32_t mode)
 	o.mode = mode;
 	error = lh_acquire(lh, KEY, &o, &lease);
 	if (error == 0) {
-		/* unless it is about to let go by itself */
+		/* unless it is about to release by itself */
 		if (flag_get(&holder->state) == PART_HOLDS)
 			blame(p, "G1: acquired (mode %u) while a living "
 			    "process holds it (mode %u; tokens %llu, %llu)",

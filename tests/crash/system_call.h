@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a system call does: see system_call.c. */
+/* The effects of system calls: see system_call.c. */
 #ifndef CRASH_SYSTEM_CALL_H
 #define CRASH_SYSTEM_CALL_H
 

@@ -22,7 +22,7 @@
  *
  * While it is recorded, the process shares a processor with the director: they
  * take turns, and to wake somebody elsewhere takes longer than all that happens
- * in a step.  Everybody else stays where he likes.
+ * in a step.  All other threads stay where they are.
  *
  * Only the thread that called trace_start()'s functions is traced: stopped
  * alone when it stops, and its process's other threads run on.  SIGKILL ends
@@ -162,7 +162,7 @@ append(struct trace *t, struct point at)
 	return &t->at[t->n++];
 }
 
-/* What is being recorded. */
+/* The recording in progress. */
 struct recording {
 	struct trial *p;
 	pid_t pid;

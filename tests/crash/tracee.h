@@ -17,8 +17,8 @@ struct spot {
 
 /*
  * From now on for a while, or until trial_watch(0): if it does not come to an
- * end it is killed, and blamed for that.  What other processes take of the
- * processors does not count (trial_watch_used()).
+ * end it is killed, and blamed for that.  Processor time of other
+ * processes does not count (trial_watch_used()).
  */
 void tracee_watch(pid_t pid);
 

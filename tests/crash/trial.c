@@ -32,7 +32,7 @@ static char floors[2]
 static pid_t director;
 
 /*
- * What may still be used up: trial_watch_used().  `on` is off before the alarm
+ * The time that is left: trial_watch_used().  `on` is off before the alarm
  * is: one that comes just then kills nobody, and does not set itself again.
  */
 static struct {

@@ -17,9 +17,9 @@
  *	checker		after a kill: looks whether everything is in order
  *	server		beside a stop: sees what a stopped subject delays
  *
- * Who writes what: a part its own struct part but for `order`; the subject
- * result, lease and begun; server and checker the rival's fields; whoever finds
- * something wrong first, the finding (blame()).
+ * Writers: a part writes its own struct part except `order`; the subject writes
+ * result, lease and begun; server and checker write the rival's fields; the
+ * first that finds a fault writes the finding (blame()).
  *
  * No process survives the director (PDEATHSIG, PTRACE_O_EXITKILL), and none can
  * hang it: between trial_watch(ms) and trial_watch(0) an alarm kills the whole

@@ -7,13 +7,13 @@
  *	      [--exclusive] [--no-evict] [--reaper] [--threads [--shared]]
  *	      [--seed N] [--dump FILE] [--judge-fifo]
  *
- * Runs one round on a table of order bounded, which has room for a few keys
- * only, and one on a FIFO table that begins small and has to grow (or only the
- * one named, which grows with --grow), each with a few contended keys, readers
- * and writers, and one more process that evicts keys; and then judges the
- * history that the participants left (history/history.h), the table itself, and
- * whether everybody came home.  The second round has a reaper, too.  TAP; the
- * status is non-zero if anything did not hold.
+ * Runs one round on a table of order bounded, which has room for only a few
+ * keys, and one on a FIFO table that begins small and has to grow.  With
+ * --order it runs only one, which grows with --grow.  Each has a few contended
+ * keys, readers and writers, and one more process that evicts keys.  Then it
+ * judges the history that the participants left (history/history.h), the table
+ * itself, and whether every participant returned.  The second round has a
+ * reaper, too.  TAP; the status is non-zero if anything did not hold.
  *
  * --exclusive leaves out the readers, --no-evict the one who evicts; --reaper
  * puts one into each round.  --dump writes every record to a file, --judge-fifo

@@ -111,7 +111,7 @@ ended(struct striker *s, struct party *p, int status, bool told)
 	}
 }
 
-/* What is it in the middle of?  A guess: it goes on while we look. */
+/* Guesses what it is in the middle of: it goes on meanwhile. */
 static enum doing
 doing(const struct round *r, const struct party *p)
 {

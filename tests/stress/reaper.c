@@ -2,8 +2,8 @@
 /*
  * One more participant: a reaper, which ends leases that nobody waits for and
  * buries the dead, while the others do as ever.  It is killed and stopped like
- * them.  What it does appears in nobody's log: the others' histories must be as
- * good as without it.
+ * them.  It writes no log: the histories of the others must keep the same rules
+ * as without it.
  */
 #include <errno.h>
 #include <stdio.h>

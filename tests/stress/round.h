@@ -6,8 +6,8 @@
  *				thread
  *	evictor.c		what the last one does: makes keys that nobody
  *				needs, and evicts them and the others
- *	reaper.c		one more, in some rounds: ends and buries what
- *				nobody else sees to
+ *	reaper.c		one more, in some rounds: ends leases and
+ *				buries sessions that nobody else deals with
  *	observers.c		two bystanders: one asks the table all the time
  *				who waits, one notices when the machine stands
  *				still

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a chaos run was asked for, and what is made of it. */
+/* The options of a chaos run, and the settings that follow from them. */
 #ifndef SETTINGS_H
 #define SETTINGS_H
 

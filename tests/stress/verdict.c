@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a round of chaos is judged by, as lines of TAP: the history that the
- * participants left (history/history.h), what the bystanders noted, whether
- * everybody came home, and what a newcomer finds in the table afterwards.
+ * Judges a round of chaos, as lines of TAP: the history that the participants
+ * left (history/history.h), the notes of the observers, whether every
+ * participant returned, and the table as a new process finds it afterwards.
  */
 #include <errno.h>
 
@@ -37,7 +37,7 @@ finding(const char *text, void *arg)
 	diag_failed("lh_check: %s", text);
 }
 
-/* What a newcomer finds when everybody is gone. */
+/* Checks the table as a new process finds it when all others have gone. */
 void
 judge_table(struct round *r, const char *name)
 {

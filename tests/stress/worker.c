@@ -4,15 +4,16 @@
  * overstays, abandons, nests, haunts, and writes down each call before and
  * after.
  *
- * The mix is meant to bring every way a lease can end next to every way a wait
- * can end: short ttls, which run out while their holder is stopped, and long
- * ones, which only death frees (mostly of one and the same ttl, for which there
- * is a fast path); tries, timed waits, endless ones and cancelled ones; by name
- * and by opened key; three priorities; sometimes a second key while holding the
- * first (only upwards, so that there are no cycles).  Each key has readers and
- * writers in another proportion, and some change from one to the other.  Leases
- * that were released are presented again later, when others use their records;
- * so are copies of what a lease was before it was converted or released.
+ * The mix is meant to combine every way a lease can end with every way a wait
+ * can end.  There are short ttls, which expire while their holder is stopped,
+ * and long ones, which only death frees; most have the same ttl, for which
+ * there is a fast path.  There are tries, timed waits, endless waits and
+ * cancelled waits, by name and by opened key, with three priorities.  Sometimes
+ * a second key is acquired while the first is held (only upwards, so that there
+ * are no cycles).  Each key has readers and writers in another proportion, and
+ * some convert.  Released leases are presented again later, when others use
+ * their records; so are copies of a lease from before it was converted or
+ * released.
  *
  * Cancelling needs a second thread.  It never cancels before the time that the
  * record says, so that the record needs no second writer.
@@ -97,7 +98,7 @@ record(struct worker *w, enum op_kind kind, const struct hold *h)
 	return op;
 }
 
-/* What is about to be asked, put together first, so that the record has it. */
+/* Chooses the options of the next acquire, before its record is written. */
 static void
 choose(struct worker *w, struct lh_acquire_opts *o, enum op_how *how)
 {
@@ -280,8 +281,8 @@ release(struct worker *w, struct hold *h, enum op_kind kind)
 	return rc;
 }
 
-/* Somebody has kept a lease that he gave back; its record is used by another
- * by now.  Nothing may come of it. */
+/* Presents a lease that was released earlier; another lease may use its record
+ * by now.  It must have no effect. */
 static void
 haunt(struct worker *w)
 {

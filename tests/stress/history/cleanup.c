@@ -36,7 +36,7 @@ work(const struct cleanup *j, int fd)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	/* Whoever reads our parent's output must not wait for us. */
+	/* A reader of our parent's output must not wait for us. */
 	for (i = 0; i < 3; i++)
 		close((int)i);
 	while (read(fd, &c, 1) < 0 && errno == EINTR)

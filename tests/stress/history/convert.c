@@ -3,9 +3,9 @@
  * Leases that change their mode.
  *
  * A conversion that succeeded ends one grant of its lease and begins another.
- * What is certain: up to the call it had the old mode, from the return on it
- * has the new one, and in between it is held at least shared.  What is possible
- * is the other mode, from the call to the return.
+ * Certain: up to the call it had the old mode, from the return on it has the
+ * new one, and in between it is held at least shared.  Possible: the other
+ * mode, from the call to the return.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -193,7 +193,7 @@ release(struct checker *c, struct grant *g, const struct op *op)
 
 /*
  * A question or an extension for a lease that was given back.  A reader who
- * takes the key again, while nobody wanted it for himself, has the same token.
+ * takes the key again, while no writer wanted it, has the same token.
  */
 static void
 posthumous(struct checker *c, const struct op *op)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the rules of the history checker share: the grants with their intervals,
- * a key's grants in order of token, and how a violation is told.
+ * Shared by the rules of the history checker: the grants with their intervals,
+ * a key's grants in order of token, and the report of a violation.
  *
  *	history.c	the frame; spans
  *	grants.c	from records to grants; answers

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The history checker's frame: runs the rules, and does the arithmetic of
- * spans.  What the rules are, and why they err to one side only,
- * is in history.h.
+ * spans.  history.h describes the rules, and why they err to one side
+ * only.
  */
 #include <errno.h>
 #include <stdlib.h>

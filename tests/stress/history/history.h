@@ -3,8 +3,8 @@
  * Did this history of a table keep the guarantees?
  *
  * Tokens give the order of the grants, so no search for a linearisation is
- * needed: every rule is a comparison of intervals.  What makes the verdict
- * worth anything is that each interval errs to one side only:
+ * needed: every rule is a comparison of intervals.  The verdict can be relied
+ * on because each interval errs to one side only:
  *
  *   grant window	[lo, hi].  The grant happened after the call and after
  *			acquired_ns (which is never late), before the return was
@@ -48,7 +48,7 @@
  *   idle G6	while somebody surely waits, the key is not free for long;
  *		while a reader does, not free of writers, those who hold it
  *		and those who may be before it in the queue
- *   order G7	nobody is served before one who was seen before him in the
+ *   order G7	nobody is served before one who was seen earlier in the
  *		queue, unless both are readers; no newcomer before a sure
  *		waiter of a higher priority; no new reader before a sure
  *		writer of the same or a higher one (but for LH_ORDER_BARGE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What did every participant do, and when?  An append-only record that outlives
- * whoever is killed while writing it.
+ * Records the calls of every participant and their times.  Records are only
+ * appended, and survive the death of the process that writes them.
  *
  * A journal is one anonymous shared mapping, made before the first fork: there
  * is no file to clean up, and nothing of a killed writer is lost.  It is cut

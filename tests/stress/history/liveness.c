@@ -3,9 +3,10 @@
  * No lost wake-up (G6): is there a stretch of time in which a key surely could
  * be granted while somebody who was running surely waited for it?
  *
- * It could be granted to the first in the queue, whoever that is, if nobody
- * held it; and to a reader if no writer held it and no writer could be before
- * that reader in the queue, from his call to his return.  It may be held by:
+ * It could be granted to the first in the queue if nobody held it.  It could be
+ * granted to a reader if no writer held it, and no writer could be before that
+ * reader in the queue: from the call of the writer to its return.  It may be
+ * held by:
  *   - every grant, from the start of its window to the end of its possible
  *     hold;
  *   - every acquire or upgrade that never came back, from its call until its
@@ -13,10 +14,10 @@
  *   - an acquire whose process was stopped inside: it may have won the key just
  *     before and have been unable to say so; at most until it was known to be
  *     stopped, and a ttl longer.
- * To these, time in which the machine ran nobody is added.  What remains is
- * free.  An acquire that loses the processor between winning and looking at the
- * clock for longer than its own ttl is not accounted for: it would have to
- * happen again and again to fill the limit.
+ * To these, time in which the machine ran no process is added.  The rest of the
+ * time the key is free.  An acquire that loses the processor between winning
+ * and looking at the clock for longer than its own ttl is not accounted for: it
+ * would have to happen again and again to fill the limit.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -54,8 +55,8 @@ stops_of(struct checker *c, const struct op *op, struct spans *occ)
 }
 
 /*
- * What one record adds to the time in which its key was not grantable: to
- * anybody, or (reader) to readers of that priority.
+ * Adds the time of one record in which its key was not grantable: to anybody,
+ * or (reader) to readers of that priority.
  */
 static int
 occupied_by(struct checker *c, const struct op *op, bool reader,
@@ -103,7 +104,7 @@ occupied(struct checker *c, uint32_t key, bool reader, uint32_t priority,
 	return rc;
 }
 
-/* What lies between the occupied spans. */
+/* Fills `freed` with the times between the occupied spans. */
 static int
 invert(const struct spans *occ, struct spans *freed)
 {

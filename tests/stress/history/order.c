@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who was overtaken (G7)?
+ * Was a waiter overtaken (G7)?
  *
  * From outside nobody can tell when a call began to wait: its stamp is taken
  * before it joins the queue.  So a census asks the table itself, all the time,
- * who waits (lh_status()), and notes whom it saw for the first time, and who
- * was right before him.  A waiter that a census saw was in the queue from the
- * end of that look at the latest, until it was served, killed, or free to give
- * up.  In that time the following may not be served, unless both are readers:
+ * who waits (lh_status()), and notes which waiters it saw for the first time,
+ * and which was right before each.  A waiter that a census saw was in the queue
+ * from the end of that look at the latest, until it was served, killed, or free
+ * to give up.  In that time the following may not be served, unless both are
+ * readers:
  *
  *   behind	whoever was seen behind it in the queue;
  *   lower	who called after the look was over, with a lower priority; or,
  *		under LH_ORDER_FIFO, whenever it called, if the key could only
- *		be granted to him after the look was over (before that, he may
+ *		be granted to it after the look was over (before that, it may
  *		have been chosen already);
  *   barred	a reader who called after the look was over, with the same
  *		priority as the writer who waits, but under LH_ORDER_BARGE;
@@ -193,8 +194,8 @@ passed_over(const struct checker *c, const struct spans *alone,
 }
 
 /*
- * Why may b not be served while w waits?  NULL: he may.  `alone`: when the key
- * was free for a writer.
+ * Returns the reason why b may not be served while w waits, or NULL if it may.
+ * `alone`: when the key was free for a writer.
  */
 static const char *
 wrong(const struct checker *c, const struct order *o, const struct waiter *w,

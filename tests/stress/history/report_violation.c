@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is said about a violation: the records that contradict each other, and
- * what else went on around that key at that time, so that it can be understood
+ * Writes the text of a violation: the records that contradict each other, and
+ * the other records of that key near that time, so that it can be understood
  * without the whole dump.
  */
 #include <stdarg.h>

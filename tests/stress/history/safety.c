@@ -55,7 +55,7 @@ note_hold(struct longest *l, const struct grant *g)
 	}
 }
 
-/* What keeps g from being granted at a time, if it lasts so long. */
+/* The holds that keep g from being granted, if they last so long. */
 struct holds {
 	struct longest any, exclusive;
 };
@@ -159,7 +159,7 @@ check_tokens(struct checker *c, const struct grant *g, size_t n,
 	}
 }
 
-/* Who releases after a successor had been served must hear that it was lost. */
+/* A release after a successor was served must report a lost lease. */
 static void
 check_releases(struct checker *c, const struct grant *g, size_t n)
 {
@@ -182,8 +182,8 @@ check_releases(struct checker *c, const struct grant *g, size_t n)
 }
 
 /*
- * g follows p at once (the next token).  What must its note say?  -1: cannot be
- * told from outside.
+ * Returns the note that g must have, which follows p directly (the next token);
+ * -1: this cannot be decided from outside.
  */
 static int
 note_due(const struct checker *c, const struct grant *p, const struct grant *g)
@@ -205,8 +205,8 @@ note_due(const struct checker *c, const struct grant *p, const struct grant *g)
 }
 
 /*
- * What can be judged follows an exclusive grant, which the note is about, and
- * was acquired; of readers, only the first one has a token of its own.
+ * Only a grant that was acquired and follows an exclusive grant can be judged:
+ * the note is about that one.  Of readers, only the first has its own token.
  */
 static void
 check_notes(struct checker *c, const struct grant *g, size_t n)

@@ -2,10 +2,10 @@
 /*
  * Does the history checker see what it is there to see?
  *
- * Small histories, written by hand: right ones that it must accept although
- * they look odd (a killed holder, a late stamp, an overtaking that has an
- * excuse), and next to each a wrong one, which it must reject by exactly the
- * rule that was broken and by no other.  Times are in milliseconds.
+ * Small histories, written by hand.  The checker must accept some although they
+ * look odd (a killed holder, a late stamp, an overtaking that has an excuse).
+ * Next to each is a wrong one, which it must reject by exactly the rule that
+ * was broken and by no other.  Times are in milliseconds.
  */
 #include <errno.h>
 
@@ -78,7 +78,7 @@ static void exclusion(void)
 	b->acquired_ns = 30 * MS;
 	b->deadline_ns = 35 * MS;
 	b->ttl_ms = 5;
-	rejects_also(RULE_OVERLAP, "a hold that was over when it was told");
+	rejects_also(RULE_OVERLAP, "a hold that ended before it was reported");
 
 	story();
 	a = acq(0, 10, 11, 5, 1000);
@@ -233,12 +233,12 @@ static void notes(void)
 	acq(0, 10, 11, 5, 1000);
 	killed(0, 20, 22);
 	acq(1, 14, 30, 6, 50);
-	rejects(RULE_NOTE, "a death that is not told");
+	rejects(RULE_NOTE, "a death that is not reported");
 
 	story();
 	acq(0, 10, 11, 5, 50);
 	acq(1, 14, 70, 6, 50);
-	rejects(RULE_NOTE, "an expiry that is not told");
+	rejects(RULE_NOTE, "an expiry that is not reported");
 
 	story();
 	acq(0, 10, 11, 5, 50);

@@ -237,7 +237,7 @@ void readers_order(void)
 	stopped(3, 60, 90);
 	accepts("or stopped");
 	h.n_stops = 0;
-	rejects(RULE_ORDER, "but not if he was neither");
+	rejects(RULE_ORDER, "but not if it was neither");
 	served(w, 101);
 	served(x, 113);
 	x->token = 8;

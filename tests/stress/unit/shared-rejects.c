@@ -46,7 +46,7 @@ static void exclusion(void)
 	b = shared(acq(1, 12, 40, 6, 5));
 	b->acquired_ns = 30 * MS;
 	b->deadline_ns = 35 * MS;
-	rejects_also(RULE_OVERLAP, "a reader who was over when it was told");
+	rejects_also(RULE_OVERLAP, "a reader who ended before it was reported");
 	shared(a);
 	accepts("the same beside a reader");
 }
@@ -250,9 +250,9 @@ static void ends(void)
 	story();
 	a = acq(0, 10, 11, 5, 50);
 	b = shared(acq(1, 14, 70, 6, 50));
-	rejects(RULE_NOTE, "an expiry that a reader is not told");
+	rejects(RULE_NOTE, "an expiry that is not reported to a reader");
 	b->notes = LH_NOTE_PREVIOUS_EXPIRED;
-	accepts("an expiry that a reader is told");
+	accepts("an expiry that is reported to a reader");
 	shared(acq(2, 14, 71, 6, 50));
 	b->notes = 0;
 	accepts("no note is due to one of two with one token");
@@ -284,7 +284,7 @@ static void telling(void)
 	h.around = 8;
 	is(history_check(&h, &judged, hear, text), 1, "a violation");
 	ok(strstr(text, "release") && strstr(text, "life 0 killed"),
-	    "  is told with the events around it");
+	    "  is reported with the events around it");
 }
 
 void readers(void)

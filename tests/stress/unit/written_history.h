@@ -32,7 +32,7 @@ struct op *failed(uint32_t life, enum op_how how, int64_t call, int64_t ret,
 struct op *add(enum op_kind kind, uint32_t life, int64_t call, int64_t ret,
     int result);
 
-/* What is done to a lease. */
+/* A call about a lease. */
 struct op *about(struct op *of, enum op_kind kind, int64_t call, int64_t ret,
     int result);
 struct op *rel(struct op *of, int64_t call, int64_t ret, int result);
@@ -44,7 +44,7 @@ struct op *conv(struct op *of, enum lh_mode mode, int64_t call, int64_t ret,
 /* The same record, of a reader. */
 struct op *shared(struct op *op);
 
-/* What is done to a participant, and what a census saw of it. */
+/* Deaths and stops of a participant, and times a census saw it. */
 void killed(uint32_t life, int64_t at, int64_t reaped);
 void stopped(uint32_t life, int64_t from, int64_t to);
 void seen(uint32_t life, int64_t from, int64_t to);
