@@ -43,6 +43,8 @@
 #include "run_keys.h"
 #include "show.h"
 
+#define LIVENESS_FD_LEAST 10
+
 static const int taken[] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP,
 	SIGCONT, SIGCHLD,
@@ -186,8 +188,9 @@ run_child_liveness_fd(struct run *r)
 	fd = lh_liveness_fd(r->lh);
 	if (fd < 0)
 		return fd;
-	high = fcntl(fd, F_DUPFD_CLOEXEC, 10);
-	e = errno;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, LIVENESS_FD_LEAST);
+	/* EINVAL: no descriptor of that number is allowed */
+	e = errno == EINVAL ? EMFILE : errno;
 	(void)close(fd);
 	return high < 0 ? -e : high;
 }

@@ -78,7 +78,12 @@ fail_launch(struct run *r, int error)
 		    r->name);
 		return r->lost_code;
 	}
-	message("cannot start the command: %s", strerror(-error));
+	if (error == -EMFILE)
+		message("cannot start the command: too many open files: it "
+		    "inherits a descriptor of number 10 or more, which keeps "
+		    "'%s' held; raise the limit (ulimit -n)", r->name);
+	else
+		message("cannot start the command: %s", strerror(-error));
 	return EX_SYSTEM;
 }
 

@@ -166,6 +166,9 @@ show_last(const struct lh_key_info *info)
 	return last;
 }
 
+/* After a pid that is none of ours. */
+#define FOREIGN " of another pid namespace"
+
 const char *
 show_party(char buf[PARTY_MAX], const struct lh_party *party)
 {
@@ -181,9 +184,10 @@ show_party(char buf[PARTY_MAX], const struct lh_party *party)
 			    party->pid);
 		return buf;
 	}
-	n = text_clean(buf, PARTY_MAX - 16, party->application,
-	    LH_APPLICATION_MAX, true);
-	(void)snprintf(buf + n, PARTY_MAX - n, "[%" PRIu32 "]", party->pid);
+	n = text_clean(buf, PARTY_MAX - 16 - sizeof(FOREIGN),
+	    party->application, LH_APPLICATION_MAX, true);
+	(void)snprintf(buf + n, PARTY_MAX - n, "[%" PRIu32 "%s]", party->pid,
+	    (party->flags & LH_PARTY_FOREIGN) != 0 ? FOREIGN : "");
 	return buf;
 }
 
@@ -318,6 +322,8 @@ show_party_json(int64_t zero_ms, const struct lh_party *p)
 		bad = json_object_set_new(o, "pid", json_integer(p->pid));
 		bad |= json_object_set_new(o, "tid", json_integer(p->tid));
 	}
+	if ((p->flags & LH_PARTY_FOREIGN) != 0)
+		bad |= json_object_set_new(o, "foreign", json_true());
 	bad |= show_set_bytes(o, "application", p->application);
 	if (p->info[0] != '\0')
 		bad |= show_set_bytes(o, "info", p->info);

@@ -27,7 +27,7 @@ json_t *show_party_json(int64_t zero_ms, const struct lh_party *party);
 int show_set_bytes(json_t *to, const char *name, const char *bytes);
 
 /* "backup[4711]", or "session build-42". */
-#define PARTY_MAX (4 * LH_APPLICATION_MAX + 32)
+#define PARTY_MAX (4 * LH_APPLICATION_MAX + 64)
 const char *show_party(char buf[PARTY_MAX], const struct lh_party *party);
 
 /* Returns the requester's own info text after `before` (at most 8 bytes), or

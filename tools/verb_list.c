@@ -13,6 +13,9 @@
  *	  waiter 1  exclusive      -  edit[4714]  1.0 s  -           -         9
  *	  waiter 2  shared         -  show[4715]  0.9 s  -           -         0
  *
+ * A key that nobody may acquire yet, because a session that held it ended
+ * uncleanly (its lock-delay), is "delayed", and LEFT says for how long.
+ *
  * Only a key's own line has a number of waiters, so it differs from the other
  * lines whatever the key is called.
  *
@@ -160,7 +163,11 @@ add_key_row(struct list *l, const struct lh_key_info *info, int64_t now)
 	if (info->n_holders > 0)
 		format_party(&line, show_oldest(info), now);
 	else
-		(void)strcpy(line.cell[MODE], "free");
+		(void)strcpy(line.cell[MODE], info->delayed_ns > 0 ?
+		    "delayed" : "free");
+	if (info->n_holders == 0 && info->delayed_ns > 0)
+		(void)strcpy(line.cell[LEFT], text_span(span,
+		    info->delayed_ns));
 	if (info->n_holders > 1) {
 		(void)snprintf(line.cell[WHO], sizeof(line.cell[WHO]),
 		    "%" PRIu32 " readers", info->n_holders);

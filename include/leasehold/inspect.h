@@ -61,6 +61,9 @@ struct lh_party {
 #define LH_PARTY_BOUND 0x40u	/* with LH_PARTY_SESSION: that lives as long as
 				 * process `pid`, and is not renewed */
 
+#define LH_PARTY_FOREIGN 0x10000u /* pid and tid are numbers of another pid
+				 * namespace than the caller's */
+
 /* The run state of a thread, or its process. */
 enum lh_run {
 	LH_RUN_UNSEEN = 0,	/* not asked, or not to be seen from here: it

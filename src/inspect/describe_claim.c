@@ -35,6 +35,8 @@ describe_party(struct lhi_view *v, uint32_t ci, struct lh_party *p)
 			    LH_PARTY_BOUND : 0);
 			p->tid = 0;
 		}
+		if (lhi_session_is_foreign(v, owner))
+			p->flags |= LH_PARTY_FOREIGN;
 	}
 	if (lhi_claim_note_read(v, p->id[1], &aside)) {
 		memcpy(p->request, aside.request, sizeof(p->request));

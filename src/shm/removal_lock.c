@@ -119,6 +119,10 @@ lock_in(int dir, const char *path)
 			    "machine: only root can remove or repair it, and "
 			    "the owner for whom it was made (leasehold init "
 			    "--system --configured)", path);
+		if (fd < 0 && errno == ENOSPC)
+			return lhi_fail(-ENOSPC, "cannot make %s beside %s: "
+			    "there is no room or no inode left (df -i "
+			    "/dev/shm); remove another file there", leaf, path);
 		if (fd < 0)
 			return lhi_fail(-errno, "cannot make %s beside %s: %s",
 			    leaf, path, strerror(errno));

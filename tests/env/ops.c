@@ -268,7 +268,7 @@ run_make(struct lh *lh)
 	if (e != 0)
 		return e;
 	e = lh_close(other);
-	return e != 0 ? e : lh_table_remove(table, 0);
+	return e != 0 ? e : lh_table_remove(table, LH_FORGET_TOKENS);
 }
 
 static int

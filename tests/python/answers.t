@@ -220,6 +220,11 @@ class History:
             actor.kill()
         self.table.close()
         leasehold.remove_table(self.name, force=True)
+        try:
+            os.unlink("/dev/shm/leasehold.%d/%s.floor"
+                      % (os.geteuid(), self.name))
+        except FileNotFoundError:
+            pass
 
     # --- what may happen: each returns words, or None: not now
 
