@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What does a lease cost, next to what people use today?
+ * Measures the cost of a lease beside the locks in use today.
  *
  *	bench			the readable table, about three minutes
  *	bench --quick		the same in about a minute
@@ -41,7 +41,7 @@
  *
  *   Cluster (cluster.c).  Keys of a cluster, beside the etcd below them.
  *
- *   Memory (memory.c).  What a table's object occupies more with twice as many.
+ *   Memory (memory.c).  How much larger a table's object is with twice as many.
  *
  *   Instructions (count/count.c).  The pair is single-stepped in a child.
  *
@@ -55,10 +55,10 @@
  * least that memory and kernel can do it with (million.c, handover.c).  The
  * others are context.
  *
- * What cannot be measured, because this library, machine or build has not got
- * it, is left out with a line that says why (--tsv: on stderr).  A group that
- * fails is left out as well, the others are measured all the same, and the exit
- * status is 2.  --check counts what is left out as missed.
+ * A row that this library, machine or build cannot measure is left out, with a
+ * line that gives the reason (--tsv: on stderr).  A group that fails is left
+ * out too, the others are still measured, and the exit status is 2.  --check
+ * counts a row that is left out as missed.
  *
  * The program is linked with the shared library, as a worker would be.  It uses
  * tables of its own (bench.<pid>, bench.<pid>.*) and a directory on /dev/shm; a

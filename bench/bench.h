@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the benchmark share.  bench.c says what is measured and
- * by which method; each file's head says its own part.
+ * Shared by the files of the benchmark.  bench.c describes the groups and the
+ * method, the head of each file its own part.
  */
 #ifndef BENCH_H
 #define BENCH_H

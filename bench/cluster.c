@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What do keys of a cluster cost, beside the etcd that they are kept in?
+ * Measures the cost of a cluster key, beside the etcd that stores it.
  *
  * With a cluster of one member, then with one of three (rows that end in 3), on
  * this machine; two hosts, each a table with its own leasehold-shimd.  Ours and
@@ -120,9 +120,9 @@ static void measure_first(struct row *row)
 	row->theirs = bench_summarise(theirs, n);
 }
 
-/* What the processes of a hand-over share; all hold the number of a sample. */
+/* Shared by the processes of a hand-over; all hold the number of a sample. */
 static struct stage {
-	alignas(64) _Atomic uint32_t turn;	/* to be had by turn % 2 */
+	alignas(64) _Atomic uint32_t turn;	/* next: host turn % 2 */
 	alignas(64) _Atomic uint32_t had;
 	alignas(64) _Atomic uint64_t released_ns, had_ns;
 	alignas(64) _Atomic uint32_t seen;	/* events */
@@ -141,8 +141,8 @@ static void await(_Atomic uint32_t *word, uint32_t least, const char *what)
 }
 
 /*
- * A process of one host.  Whose turn it is comes to wait, while the other one
- * has it for SETTLE_US more.
+ * A process of one host.  In its turn it begins to wait, while the other one
+ * holds the key for SETTLE_US more.
  */
 static void alternate(unsigned int me)
 {
@@ -285,7 +285,7 @@ static void measure_delegated(struct row *row)
 	bench_need(lh_key_open(lh, "cluster:bench/hot", 0, &keys[0]),
 	    "key_open");
 	bench_need(lh_key_open(lh, HOT_KEY, 0, &keys[1]), "key_open");
-	run_delegated(1);	/* to be had: no part of any slice */
+	run_delegated(1);	/* fetch the key: no part of any slice */
 	bench_pin();
 	bench_circus(sides, 2, bench.quick ? 41 : 151, 2000000);
 	bench_unpin();

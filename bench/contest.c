@@ -57,7 +57,7 @@ static void wait_ready(const int *pids, unsigned int n, const char *what)
 	}
 }
 
-/* What one side achieved in one round. */
+/* The result of one side in one round. */
 struct outcome {
 	double ns;		/* wall time a success */
 	double share;		/* the least-served worker's, of total / n */

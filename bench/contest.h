@@ -14,9 +14,9 @@
 #define MAX_WORKERS 8
 
 /*
- * What the processes of a contest share.  What the parent writes while it runs
- * (stop) is read by every worker before each turn and lies on a line that
- * nobody writes; each worker's result has its own line.
+ * Shared by the processes of a contest.  The parent writes `stop` while they
+ * run.  Every worker reads it before each turn, so no worker writes to its
+ * line; each worker's result has its own line.
  */
 struct ground {
 	alignas(64) _Atomic uint32_t ready;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What does a lock cost that everybody wants at once?
+ * Measures a lock that every process wants at once.
  *
  *   contended_8, contended_2
  *	acquire, release, nothing in between and nothing around: the hardest

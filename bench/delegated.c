@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What does a cluster's key cost that this host has already?  The pair, with
- * the look at the right that makes it safe; a process beside us does what the
- * shim does for such a key (lender/), and takes it now and then for its tokens.
+ * Measures a cluster key that this host already has the right to.  The pair
+ * includes the check of that right.  Another process does the work of the shim
+ * for such a key (lender/), and sometimes takes the key to renew its tokens.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What do tokens cost that outlive the machine's power?  The pair in scope
- * local, on a table of its own with a fence file, as x_handle has it otherwise
- * (all of the attachment is in that scope) and with the scope in its options;
- * and what they would cost if each was put on disk, in the same directory: one
+ * Measures tokens that survive a power failure: the pair in scope local, on a
+ * table of its own with a fence file.  One side is like x_handle, with the
+ * whole attachment in that scope; another has the scope in its options.  The
+ * peer is the cost of putting each token on disk in the same directory: one
  * write and one fdatasync.
  */
 #include <errno.h>

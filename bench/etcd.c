@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Real etcd, for the group "cluster": members on this machine, on free ports of
- * 127.0.0.1, with the flags that doc/cluster.md recommends.  What they write is
- * on tmpfs, so no disk is in any figure, ours or theirs.
+ * 127.0.0.1, with the flags that doc/cluster.md recommends.  Their files
+ * are on tmpfs, so no figure includes a disk, ours or theirs.
  */
 #include <arpa/inet.h>
 #include <errno.h>

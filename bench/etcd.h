@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the group "cluster" measures with: real etcd (etcd.c), a bare client of
- * it (bare.c), and hosts, each a table with a shim (hosts.c).
+ * The parts of the group "cluster": real etcd (etcd.c), a bare client of it
+ * (bare.c), and hosts, each a table with a shim (hosts.c).
  *
  * All of them are for one cluster at a time, and end with the group's process.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What does it cost that tokens rise over all keys of a table?  The pair, where
- * every grant draws its token from one word of the table, on the slow way.
+ * Measures the pair with tokens that rise over all keys of a table: every grant
+ * takes its token from one word of the table, on the slow path.
  */
 #include <stdio.h>
 #include <unistd.h>

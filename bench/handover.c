@@ -1,36 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How soon does the next one hold what is released to it?
+ * Measures the time from a release to the grant of the next waiter.
  *
  *   fifo_handover
- *	two processes, a strictly first-come table, acquire and release in
- *	turn.  Whoever holds does not let go before the other one has come to
- *	wait, so that every grant is a hand-over: one process to sleep, the
- *	other to be woken.  Each has a CPU, as on most machines most of the
- *	time; the one that comes may also find the key free while it still
- *	spins, which is part of what is measured.
+ *	two processes, a FIFO table, acquire and release in turn.  The holder
+ *	does not release before the other one has begun to wait, so that every
+ *	grant is a hand-over: one process sleeps, the other is woken.  Each has
+ *	a CPU, as on most machines most of the time.  The waiter may also find
+ *	the key free while it still spins, which is part of the measurement.
  *   fifo_together
  *	the same with both on one CPU, where every grant is a sleep and a
  *	wake-up, and the price of our own instructions shows.
  *
- * The peer is the least that the kernel can do it with: two futexes in shared
- * memory, each process asleep on its own; fill the other's, wake it, wait for
- * mine.  It keeps the same rule and the same CPUs.  It excludes nobody,
- * survives nothing, has no queue, and its sleeps have no end; what a hand-over
- * of ours costs more is what is not the kernel's, and the timer without which
- * nobody would look after a dead waker.
+ * The peer is the least work for the kernel: two futexes in shared memory, each
+ * process asleep on its own.  It sets the other's, wakes it, and waits for its
+ * own, by the same rule and on the same CPUs.  It excludes nobody, survives
+ * nothing, has no queue, and its sleeps have no end.  The difference to ours is
+ * the work outside the kernel, and the timer that finds a dead waker.
  *
- * Why the rule: on one CPU a waker may be put off the CPU by whom it wakes,
- * before it is back in line; then the other finds nobody waiting and goes round
- * alone for a time slice, a hundred thousand grants that hand over nothing.
+ * The rule is needed.  On one CPU the woken process may replace the waker
+ * before the waker has queued again.  Then it finds nobody waiting and acquires
+ * alone for a time slice: a hundred thousand grants that are no hand-over.
  * (Bare futexes without the rule alternate by themselves, but then every second
- * one is filled before its owner has gone to sleep: 2 us instead of 5.)
+ * one is set before its owner sleeps: 2 us instead of 5.)
  *
- * With a CPU for each the figure is mostly what it takes this machine to wake
- * an idle CPU, some 20 us in a virtual one.  And the one that comes says so
- * before it queues, so that some grants there reach it while it is still awake.
- * The rule cannot be stricter: that somebody sleeps is not to be seen from
- * outside.
+ * With a CPU for each the figure is mostly the time this machine needs to wake
+ * an idle CPU, about 20 us in a virtual one.  A process says that it waits
+ * before it queues, so some grants there reach it while it is still awake.  The
+ * rule cannot be stricter, because other processes cannot see that one sleeps.
  */
 #include <linux/futex.h>
 #include <sched.h>
@@ -40,7 +37,7 @@
 
 #include "contest.h"
 
-/* I hold it now, and do not let go before the other one comes to wait. */
+/* Waits, as the holder, until the other one is about to wait. */
 static void await_other(unsigned int me)
 {
 	atomic_store(&ground->seat[me].coming, 0);

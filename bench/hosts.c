@@ -55,7 +55,7 @@ static void exec_shim(const struct host *h)
 	_exit(127);
 }
 
-/* Until a key of the cluster can be had. */
+/* Waits until a key of the cluster can be acquired. */
 static void await_session(const struct host *h, struct lh *lh)
 {
 	uint64_t end = bench_clock_ns() + PATIENCE_MS * UINT64_C(1000000);

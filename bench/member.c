@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A member of the cluster, and nothing else: the recipe that the shim goes by
- * (src/shim/member/recipe.h), without table, socket and processes.  What it
- * takes here it gives back at once: no delegation.
+ * A member of the cluster alone: the recipe of the shim
+ * (src/shim/member/recipe.h) without table, socket and processes.  It releases
+ * each key at once: no delegation.
  */
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much shared memory does one more of something take?
+ * Measures how much shared memory one more object takes.
  *
- * Measured, not computed: two tables, one made for n things and holding n, one
- * made for 2 n and holding 2 n; what the second object occupies more (st_blocks
- * of the file, so pages that have memory and not the length) divided by n.
- * That is the same figure whether a table reserves all its memory when it is
- * made or takes it as it grows, as long as n is many times the step it grows
- * by.  Fixed parts cancel.
+ * It is measured, not computed, with two tables: one made for n objects that
+ * holds n, and one made for 2 n that holds 2 n.  The figure is the difference
+ * of their st_blocks (pages that have memory, not the length) divided by n.  It
+ * is the same whether a table reserves all its memory when it is made or takes
+ * it as it grows, as long as n is many times the step it grows by.  Fixed parts
+ * cancel.
  *
  *	idle key	nobody holds it, nobody waits
  *	lease		one process holds many, each on a key that is there

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What does a lock by name cost when there are a million of them?
+ * Measures a lock by name when there are a million of them.
  *
  * Then nothing is in a cache any more, and the time is that of memory: the
  * question is how many times one acquisition has to go there, one after the
@@ -10,14 +10,13 @@
  *	the slot's line	word to swap, and where the name is
  *	the key's line	is it this name and not another of the same bucket
  *
- * Each address comes out of the line before.  So the yardstick is a chase of
- * three dependent loads an operation, over as many cells of a slot's size, in
- * memory of the same kind (a file on the same tmpfs, mapped shared, so with the
- * same pages), and nothing else: no hash, no compare, no locked instruction, no
- * clock.  It is somewhat hard on us, since those are ours to pay, and somewhat
- * kind, since a slot's two lines are neighbours, which the hardware fetches
- * together when it can, and buckets are small enough that a large cache keeps
- * some.
+ * Each address comes out of the line before.  So the peer is a chase of three
+ * dependent loads an operation, over as many cells of a slot's size, in memory
+ * of the same kind: a file on the same tmpfs, mapped shared, so with the same
+ * pages.  It has no hash, no compare, no locked instruction and no clock.  That
+ * makes it somewhat hard on us, who need those.  It is also somewhat kind: a
+ * slot's two lines are neighbours, which the hardware fetches together when it
+ * can, and buckets are small enough that a large cache keeps some.
  *
  * Both visit their million in a random order that is fixed beforehand, each
  * cell or key once before any comes again: nothing is still warm from the last

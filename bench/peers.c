@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What do people use today?  The peers, each set up as its users do.
+ * The peers: locks in use today, each set up as its users do.
  *
  *   mutex	pthread_mutex_t, process-shared and robust, in MAP_SHARED
  *		memory; trylock is its failing try.

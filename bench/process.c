@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which processes does the benchmark consist of, and who cleans up?
+ * The processes of the benchmark, and the cleanup.
  *
  *	supervisor	waits for the others
  *	  janitor	removes the tables' objects and the scratch directory
@@ -10,12 +10,12 @@
  *
  * Every process but the janitor is killed by the kernel when its parent dies
  * (PR_SET_PDEATHSIG), so the supervisor's death is everyone's.  All of them
- * hold the writing end of a pipe, and never write; the janitor reads it, and
- * what it reads is the end of file that comes when the last of them is gone,
- * however that came about: done, crashed, interrupted, killed, or because the
- * reader of our output went away.  So it removes nothing that somebody may
- * still use or make anew.  It is a session of its own and ignores what ends the
- * others; only a SIGKILL of the janitor itself leaves anything behind.
+ * hold the writing end of a pipe, and never write.  The janitor reads it, and
+ * gets the end of file when the last of them has ended in any way: done,
+ * crashed, interrupted, killed, or because the reader of our output went away.
+ * So it removes nothing that a process may still use or create again.  It is a
+ * session of its own and ignores the signals that end the others; only a
+ * SIGKILL of the janitor itself leaves files behind.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -137,8 +137,8 @@ static void kill_all(const int *pids, const bool *gone, size_t n)
 }
 
 /*
- * Wait for workers that have been told to end.  One that fails has said why
- * already; one that does not end is killed, and that is a finding.
+ * Waits for workers that were asked to end.  One that fails has already printed
+ * the reason; one that does not end is killed, and that is a finding.
  */
 void bench_reap(const int *pids, size_t n, unsigned int patience_ms,
     const char *what)
@@ -256,7 +256,7 @@ static void on_signal(int number)
 		kill(body_pid, SIGKILL);
 }
 
-/* What ends a program from outside, as far as it can be caught. */
+/* Signals from outside that end a program, as far as they can be caught. */
 static const int endings[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };
 #define N_ENDINGS (sizeof(endings) / sizeof(endings[0]))
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What does a lock cost that several want to share?
+ * Measures a lock that several processes share.
  *
  *   s_sole
  *	one process, alone, an opened key: acquire shared, release.
  *   s_two_procs
  *	two processes, each on a CPU of its own, take the same lock shared and
- *	let it go, in a loop.  Nobody ever has to wait, so whatever it costs
+ *	release it, in a loop.  Nobody ever has to wait, so whatever it costs
  *	more than one process alone (s_sole) is the price of a word that both
  *	write.  Time a pair of one process: wall time * 2 / pairs of both.
  *

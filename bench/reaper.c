@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What does it cost to have a reaper?
+ * Measures the cost of running a reaper.
  *
- * The daemon, as it is installed, looks after one large table: 10^6 idle keys,
- * 4,096 sessions, 10^5 leases that are alive, which is to say that they are
- * extended every third of their 30 s, as long as it takes.  The sessions are
- * attachments of 16 processes.
+ * The daemon, as it is installed, serves one large table: 10^6 idle keys, 4,096
+ * sessions, and 10^5 live leases, which are extended every third of their 30 s
+ * for the whole run.  The sessions are attachments of 16 processes.
  *
  *	reaper_cpu	processor time of the daemon in a second, once it has
  *			seen everything; beside 1 % of a second

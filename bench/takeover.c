@@ -18,9 +18,9 @@
  * which seven compute, so they need a processor to die on.  The third has one
  * thread and 1 GiB of memory, torn down after the kernel has marked the mutex.
  *
- * Who writes what (struct relay, one a side): parent: turn; holder: held;
- * waiter: waiting, granted_ns, granted.  All hold the number of a sample, so
- * nothing has to be reset.
+ * The writers of struct relay (one a side): the parent of turn, the holder of
+ * held, the waiter of waiting, granted_ns and granted.  All hold the number of a
+ * sample, so nothing has to be reset.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What does a lock cost that nobody else wants?
+ * Measures a lock that nobody else wants.
  *
  * Every competitor is a side (bench.h): ours, through the public API, are here,
  * the peers in peers.c.  All sides that a row needs run in one circus, so that
@@ -152,8 +152,8 @@ static void verify_run(uint64_t n)
 }
 
 /*
- * Another process holds the key: whoever is told "busy" has asked the kernel
- * whether that process lives.
+ * Another process holds the key: before a try fails with "busy", it has asked
+ * the kernel whether that process lives.
  */
 static void try_busy_run(uint64_t n)
 {
@@ -220,7 +220,7 @@ static struct side sides[N_SIDES] = {
 	    .run = try_busy_run, .tear_down = try_busy_tear_down },
 };
 
-/* Which two sides make a row. */
+/* The two sides of a row. */
 static const struct pairing {
 	unsigned int ours, theirs;
 	struct row row;

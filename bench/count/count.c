@@ -18,7 +18,7 @@
  *   elsewhere (libc, the vDSO).  They depend on the compiler alone, so
  *   bench/count/check compares them with bench/count/record.
  * - the table for people: all instructions but the vDSO's, as the peers' are
- *   counted.  What two marks with nothing between them cost is subtracted.
+ *   counted.  The cost of two marks with nothing between is subtracted.
  *
  * The handler answers the vDSO's clock_gettime() itself.  The clock then stands
  * still during a call: a step takes microseconds, and a call would otherwise
@@ -56,7 +56,7 @@ struct bench bench;
 #define PATIENCE_S	60
 #define N_CLOCKS	16
 
-/* What made this, and most likely the library beside it. */
+/* The compiler of this file, and most likely of the library beside it. */
 #define STRING_OF(x) #x
 #define STRING(x) STRING_OF(x)
 #ifdef __clang__
@@ -74,7 +74,7 @@ struct count {
 /* In front of which call of a pair the child traps. */
 enum stage { FIRST, SECOND, NONE };
 
-/* What a child runs: set_up once, then pair(), two marked calls. */
+/* A child runs set_up once, then pair(), two marked calls. */
 struct subject {
 	const char *name;
 	const char *first, *second;

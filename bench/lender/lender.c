@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What leasehold-shimd does for a key that nobody else in the cluster wants,
- * and nothing else of it: gives this host the right to it, renews the session,
- * and begins anew with tokens when half of them are used up.
+ * Does the work of leasehold-shimd for a key that nobody else in the cluster
+ * wants: gives this host the right to it, renews the session, and starts a new
+ * range of tokens when half of the old one is used.
  *
  *	lender TABLE KEY	says "ready", and goes on until it is killed
  */
