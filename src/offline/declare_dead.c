@@ -11,25 +11,40 @@
  * owner of the table, or root, requests it (lh_table_repair() with LH_FORCE),
  * because only they can find out what the kernel does not say.
  *
- * It is done only if every remaining sign of life proves nothing:
+ * The words of the record are not believed: a member can write any pid into it,
+ * or write that it is free.  These signs count, which only the process itself
+ * can cause (live_users.c):
  *
- *	the process is seen			alive
  *	its second sign is held			alive: its descendants live
- *	its pid is of our namespace, and gone	dead, whatever its byte says
- *	its pid is of another namespace:
- *		its byte is locked, or NOPROOF	not known: it stays
- *		its byte is free		dead, whatever its sign says
+ *	its byte is free			dead, unless a process is seen
+ *						to have its second sign open
+ *	a process without a mapping has the	dead: a session's byte is
+ *	byte locked				locked through a mapping
+ *	the byte is locked otherwise, or
+ *	NOPROOF, so that locks say nothing:
+ *		its process maps the live file	alive
+ *		another process maps it		alive: that may be the one
+ *		nobody does			dead; the locker cannot be named
+ *		that cannot be seen		not known: it stays
+ *
+ * The same is asked of a record that says it is free and whose byte is locked.
  *
  * The step is the swap of a proof of death, exactly ALIVE(inc) to DEAD(inc). So
  * it may be made while others use the table, and a crash or stop before or
  * after it leaves the same states as a proof does.
  *
+ * Order.  A byte is seen locked, the state loaded, and then all processes are
+ * looked at.  A session that begins after the look has another incarnation, so
+ * the swap fails.
+ *
  * Locks.  For a repair every record's bytes are locked one by one.  Bytes that
  * another process already has cannot be taken by a new session either.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,6 +53,7 @@
 #include "base/error.h"
 #include "base/procstat.h"
 #include "offline/declare_dead.h"
+#include "offline/live_users.h"
 #include "offline/lockers.h"
 #include "prim/bytelock.h"
 #include "shm/session_bytes.h"
@@ -46,9 +62,16 @@
 
 #define BEGIN_TRIES 100		/* a session that is just beginning finishes */
 #define NAMES_MAX 400
-#define LINE_MAX 200
+#define LINE_MAX 240
 
-enum found { FOUND_DEAD, FOUND_ALIVE, FOUND_UNKNOWN };
+enum found { FOUND_DEAD, FOUND_ALIVE, FOUND_OTHER, FOUND_UNKNOWN };
+
+/* A record, as it was before the processes were looked at. */
+struct seen {
+	uint64_t state;
+	bool ours;		/* its bytes: locked for the repair */
+	bool live_locked;	/* its live byte: by another process */
+};
 
 /* True if the process that made the record exists; or in doubt. */
 static bool
@@ -64,23 +87,67 @@ is_there(pid_t pid, uint64_t start_ticks)
 	    ps.start_ticks == start_ticks);
 }
 
-/* Judges record i, which is ALIVE or CLOSING in state s. */
+/* Judges who has the live byte of record i locked, if no descriptor has. */
 static enum found
-judge_session(struct lhi_exclusive_use *a, uint32_t i, uint64_t s)
+judge_locker(const struct lhi_exclusive_use *a, uint32_t i,
+    const struct seen *seen, const struct lhi_live_users *users)
 {
 	const struct shm_session *se = &a->v.sessions[i];
-	pid_t pid = lhi_session_pid(&a->v, sid_make(sess_inc(s), i));
+	uint64_t sid = sid_make(sess_inc(seen->state), i);
+	pid_t pid = lhi_session_pid(&a->v, sid);
+
+	if (pid > 0 && is_there(pid, sh64_load_rlx(&se->start_ticks)) &&
+	    lhi_live_users_maps(users, pid) != 0)
+		return FOUND_ALIVE;
+	if (users->n_mappers > 0)
+		return FOUND_OTHER;
+	if (users->unseen > 0 || (!users->sees_all &&
+	    lhi_session_is_foreign(&a->v, sid)))
+		return FOUND_UNKNOWN;
+	return FOUND_DEAD;
+}
+
+/* True if a process is seen to have the second sign of record i open. */
+static bool
+is_sign_open(const struct lhi_exclusive_use *a, uint32_t i, uint64_t s)
+{
+	char leaf[LINE_MAX];
+
+	(void)snprintf(leaf, sizeof(leaf), "/%016" PRIx64 "-%u.sign~",
+	    a->v.uuid[0], i);
+	return lhi_live_users_socket(leaf, lhi_session_pid(&a->v,
+	    sid_make(sess_inc(s), i))) != 0;
+}
+
+/* Judges record i, which is ALIVE or CLOSING. */
+static enum found
+judge_session(const struct lhi_exclusive_use *a, uint32_t i,
+    const struct seen *seen, const struct lhi_live_users *users)
+{
+	int sign = lhi_sign_is_promised(&a->v, i) ? lhi_sign_held(&a->v, i) : 0;
 
 	if (lhi_mutant_on(declares_living))
 		return FOUND_DEAD;
-	if (pid > 0 && is_there(pid, sh64_load_rlx(&se->start_ticks)))
+	if (sign == 1 || (sign < 0 && is_sign_open(a, i, seen->state)))
 		return FOUND_ALIVE;
-	if (lhi_sign_is_promised(&a->v, i) && lhi_sign_held(&a->v, i) == 1)
-		return FOUND_ALIVE;
-	if (pid > 0)
+	if (!seen->live_locked && !sess_marked(seen->state))
 		return FOUND_DEAD;
-	return sess_marked(s) || lhi_byte_held(a->live_fd,
-	    lhi_session_live_byte(i)) != 0 ? FOUND_UNKNOWN : FOUND_DEAD;
+	if (seen->live_locked &&
+	    lhi_live_users_explain(users, lhi_session_live_byte(i)))
+		return FOUND_DEAD;
+	return judge_locker(a, i, seen, users);
+}
+
+/* Judges record i, which says that no session has it. */
+static enum found
+judge_free(const struct lhi_exclusive_use *a, uint32_t i,
+    const struct seen *seen, const struct lhi_live_users *users)
+{
+	if (lhi_mutant_on(believes_free) || !seen->live_locked ||
+	    lhi_live_users_explain(users, lhi_session_live_byte(i)))
+		return FOUND_DEAD;
+	return users->n_mappers > 0 ? FOUND_OTHER :
+	    users->unseen > 0 ? FOUND_UNKNOWN : FOUND_DEAD;
 }
 
 static bool
@@ -117,34 +184,88 @@ lock_record(struct lhi_exclusive_use *a, uint32_t i)
 	return false;
 }
 
+/* The results for the message. */
+struct tally {
+	char who[NAMES_MAX];	/* users whose records name them */
+	uint32_t users;		/* and others, whose records do not */
+	uint32_t others;
+	uint32_t unknown;
+	uint32_t foreign;	/* bytes locked where no session lives */
+};
+
+static void
+add_user(struct tally *t, const char *one)
+{
+	size_t n = strlen(t->who);
+
+	(void)snprintf(t->who + n, sizeof(t->who) - n, "%s%s", n > 0 ? ", " :
+	    "", one);
+	t->users++;
+}
+
+/* Fails with -EBUSY, naming the users of the table. */
+static int
+fail_in_use(const struct lhi_exclusive_use *a, struct tally *t,
+    const struct lhi_live_users *users, const char *remedy)
+{
+	char names[LINE_MAX], one[2 * LINE_MAX];
+
+	lhi_live_users_name(users, names, sizeof(names));
+	(void)snprintf(one, sizeof(one), "a process that has the bytes of %u "
+	    "sessions locked whose records do not name it: one of %s%s",
+	    t->others, names, users->n_mappers > LIVE_MAPPERS_MAX ?
+	    " and others" : "");
+	if (t->others > 0)
+		add_user(t, one);
+	(void)snprintf(one, sizeof(one), "a process that you may not see, "
+	    "which has the bytes of %u records locked (root of the first pid "
+	    "namespace sees every process)", t->unknown);
+	if (t->unknown > 0)
+		add_user(t, one);
+	return lhi_fail(-EBUSY, "%s is in use by %s: %s", a->v.path, t->who,
+	    remedy);
+}
+
+/* Locks the bytes of all records that it can; notes what is seen of each. */
+static void
+lock_records(struct lhi_exclusive_use *a, struct seen *seen)
+{
+	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++) {
+		seen[i].ours = lock_record(a, i);
+		seen[i].live_locked = !seen[i].ours &&
+		    lhi_byte_held(a->live_fd, lhi_session_live_byte(i)) != 0;
+		seen[i].state = sh64_load(&a->v.sessions[i].state);
+	}
+}
+
 int
 lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
     void (*fn)(const char *what, void *arg), void *arg, const char *remedy)
 {
-	char who[NAMES_MAX] = "", one[LINE_MAX], line[2 * LINE_MAX];
-	uint32_t foreign = 0, users = 0;
+	struct seen *seen = calloc(a->v.geo.max_sessions, sizeof(*seen));
+	char one[LINE_MAX], line[2 * LINE_MAX];
+	struct lhi_live_users users;
+	struct tally t = { .users = 0 };
 
+	if (seen == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	lock_records(a, seen);
+	lhi_live_users_scan(&users, a->live_fd);
 	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++) {
-		bool locked = lock_record(a, i);
-		uint64_t s = sh64_load(&a->v.sessions[i].state);
-		enum found found;
+		uint64_t s = seen[i].state;
+		bool in_use = is_in_use(s);
+		enum found found = in_use ?
+		    judge_session(a, i, &seen[i], &users) :
+		    judge_free(a, i, &seen[i], &users);
 
-		if (!is_in_use(s)) {
-			foreign += !locked;
-			continue;
-		}
-		found = judge_session(a, i, s);
 		name_process(one, &a->v.sessions[i]);
-		if (found != FOUND_DEAD) {
-			size_t n = strlen(who);
-
-			users++;
-			(void)snprintf(who + n, sizeof(who) - n, "%s%s%s",
-			    n > 0 ? ", " : "", one, found == FOUND_UNKNOWN ?
-			    " of another pid namespace" : "");
+		if (found == FOUND_ALIVE)
+			add_user(&t, one);
+		t.others += found == FOUND_OTHER;
+		t.unknown += found == FOUND_UNKNOWN;
+		t.foreign += found == FOUND_DEAD && !seen[i].ours;
+		if (!in_use || found != FOUND_DEAD)
 			continue;
-		}
-		foreign += !locked;
 		(void)snprintf(line, sizeof(line), "%s: the session of %s is "
 		    "declared dead; its process is gone, but what it started "
 		    "may still use what it held", dry ? "would be done" :
@@ -153,12 +274,13 @@ lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
 		if (!dry)
 			(void)lhi_session_declare_dead(&a->v, i, s);
 	}
-	if (foreign > 0) {
+	free(seen);
+	if (t.foreign > 0) {
 		lhi_lockers_name(one, sizeof(one), a->live_fd);
 		(void)snprintf(line, sizeof(line), "the bytes of %u sessions "
-		    "that do not live are locked by %s", foreign, one);
+		    "that do not live are locked by %s", t.foreign, one);
 		fn(line, arg);
 	}
-	return users == 0 ? 0 : lhi_fail(-EBUSY, "%s is in use by %s: %s",
-	    a->v.path, who, remedy);
+	return t.users + t.others + t.unknown == 0 ? 0 :
+	    fail_in_use(a, &t, &users, remedy);
 }

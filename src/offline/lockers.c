@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "offline/live_users.h"
 #include "offline/lockers.h"
 #include "prim/descriptor.h"
 
@@ -88,6 +89,25 @@ add_name(char *to, size_t len, const char *pid)
 	    name, pid);
 }
 
+/* Names those that may have a lock that no descriptor shows. */
+static void
+name_mappers(char *to, size_t len, int fd)
+{
+	struct lhi_live_users users;
+	char names[160];
+
+	lhi_live_users_scan(&users, fd);
+	lhi_live_users_name(&users, names, sizeof(names));
+	if (users.n_mappers > 0)
+		(void)snprintf(to, len, "a process that has it mapped (one of "
+		    "%s%s)", names, users.n_mappers > LIVE_MAPPERS_MAX ?
+		    " and others" : "");
+	else
+		(void)snprintf(to, len, "a process that %s", users.unseen > 0 ?
+		    "you may not see" : "cannot be found: none that is seen "
+		    "has it open or mapped");
+}
+
 void
 lhi_lockers_name(char *to, size_t len, int fd)
 {
@@ -110,5 +130,5 @@ lhi_lockers_name(char *to, size_t len, int fd)
 	if (proc != NULL)
 		(void)closedir(proc);
 	if (found == 0)
-		(void)snprintf(to, len, "a process that you may not see");
+		name_mappers(to, len, fd);
 }

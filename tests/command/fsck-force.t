@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # `fsck --repair --force`: an operator declares sessions dead that nobody can
 # prove dead, because a member has removed their second sign of life or has
-# locked bytes of others.  A session that is seen alive is never declared dead
-# (guarantee G1).
+# locked bytes of others.  A session that is seen alive is never declared dead,
+# whatever its record says (guarantee G1); and words of a record alone never keep
+# the owner from a repair.
 #
 # Otherwise the repair of a broken table would need a restart of the machine, or
 # would free the key of a living job.
@@ -109,4 +110,98 @@ is "$status" 0 "with force: $err"
 like "$out" "(pid $locker)" "  which names it"
 run lh rm --force
 is "$status" 0 "and it can be removed"
+
+# poke PID FIELD=VALUE...: into the record of that process's session
+poke() {
+	local pid="$1"
+	shift
+	python3 -c '
+import struct, sys
+
+at = {"state": (0, "Q"), "pid": (8, "I"), "start": (24, "Q")}
+with open(sys.argv[1], "r+b", buffering=0) as f:
+    for arg in sys.argv[3:]:
+        name, value = arg.split("=")
+        f.seek(4096 + 512 * int(sys.argv[2]) + at[name][0])
+        f.write(struct.pack("<" + at[name][1], int(value)))' \
+	    "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.table" \
+	    "$(lh dump --json | jq -r ".sessions[] | select(.pid == $pid) |
+		.index")" "$@"
+}
+
+table forged
+"$LEASEHOLD" run --policy strict k sleep 60 &
+living=$!
+mind $living
+until_true 10000 lh status k
+poke $living state=0
+run lh fsck --repair --force
+is "$status" 75 "the record of a living session says that it is free"
+like "$err" "(pid $living)" "  its process is named"
+run lh run -n k true
+is "$status" 75 "  which holds its key still"
+kill -KILL $living
+wait $living 2>/dev/null
+run lh fsck --repair --force
+is "$status" 0 "  that is killed: repaired"
+
+table blamed
+undead k
+poke "$killed" pid=1 "start=$(awk '{print $22}' /proc/1/stat)"
+rm "$sign"
+kill -KILL "$heir"
+run lh fsck --repair --force
+is "$status" 0 "a dead session's record names process 1: $err"
+run lh run -n k true
+is "$status" 0 "  its key is free"
+
+# hide HOW: locks every byte of the live file through a description that is
+# mapped, or in flight
+hide() {
+	rm -f "$dir/locker"
+	python3 -c '
+import array, fcntl, glob, os, socket, struct, sys, time
+
+fd = os.open(glob.glob(sys.argv[1])[0], os.O_RDWR)
+lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+fcntl.fcntl(fd, 37, lock)
+if sys.argv[2] == "mapped":
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int,
+        ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    libc.mmap(None, 4096, 1, 1, fd, 0)
+else:
+    a, b = socket.socketpair()
+    a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+        array.array("i", [fd]))])
+os.close(fd)
+print("locked", flush=True)
+time.sleep(60)' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" "$1" \
+	    >"$dir/locker" &
+	locker=$!
+	mind $locker
+	until_true 10000 grep -q locked "$dir/locker"
+}
+
+table hidden
+run lh run k true
+is "$status" 0 "a table that nobody uses"
+hide mapped
+run lh fsck --repair
+is "$status" 75 "every byte is locked through a mapping: no repair"
+like "$err" "(pid $locker)" "  which names the process"
+run lh fsck --repair --force
+is "$status" 75 "nor by force, for that may be a session's"
+like "$err" "(pid $locker)" "  it names the process"
+kill "$locker"
+wait "$locker" 2>/dev/null
+hide flying
+run lh fsck --repair
+is "$status" 75 "a descriptor in flight has every lock: no repair"
+like "$err" "cannot be found" "  which says that nobody is seen"
+run lh fsck --repair --force
+is "$status" 0 "by force: $err"
+like "$out" "cannot be found" "  it says so, too"
 finish

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * G1: a repair by force declares a session dead only if no sign of life is
- * left that says something.  One that was passed on to a living process stays;
+ * left that says something.  Words of its record are no sign: one whose record
+ * says that it is free, and whose byte is locked through a mapping, stays.
+ * One that was passed on to a living process stays;
  * one whose sign was removed by hand, and whose process is gone, does not
  * (offline/declare_dead.c).
  */
@@ -73,6 +75,7 @@ main(void)
 {
 	struct shared *sh = t_shared(sizeof(*sh));
 	struct lh_lease l;
+	uint64_t state;
 	char file[160];
 	struct lh *lh;
 
@@ -99,6 +102,13 @@ main(void)
 	ok(strstr(said, "is declared dead") != NULL, "that one is dead: %s",
 	    said);
 	is(replay_try(lh, "k", &l), 0, "its key is free");
+	state = sh64_load(&lh->v.me->state);
+	sh64_store(&lh->v.me->state, sess_make(SESS_UNUSED, 0,
+	    sess_inc(state)));
+	is(repair_by_force(sh), -EBUSY,
+	    "our record says that it is free, but our byte is locked");
+	sh64_store(&lh->v.me->state, state);
+	is(lh_verify(lh, &l), 0, "we hold the key still");
 	is(lh_release(lh, &l), 0, "released");
 	t_close(lh);
 	return done();
