@@ -32,8 +32,9 @@ lhi_proc_begin(void)
 	return error;
 }
 
-int
-lhi_own_handle(const struct lh *lh)
+/* In one piece, because each slow call asks first. */
+static inline int
+check_handle(const struct lh *lh)
 {
 	if (lh == NULL)
 		return lhi_fail(-EINVAL, "no table was given (NULL)");
@@ -47,9 +48,15 @@ lhi_own_handle(const struct lh *lh)
 }
 
 int
+lhi_own_handle(const struct lh *lh)
+{
+	return check_handle(lh);
+}
+
+int
 lhi_own_to_look(struct lh *lh)
 {
-	int error = lhi_own_handle(lh);
+	int error = check_handle(lh);
 
 	return error != 0 ? error : lhi_damaged_or(&lh->v, 0);
 }
@@ -57,9 +64,12 @@ lhi_own_to_look(struct lh *lh)
 int
 lhi_own(struct lh *lh)
 {
-	int error = lhi_own_to_look(lh);
+	int error = check_handle(lh);
 
-	return error != 0 || lh->v.me != NULL ? error : lhi_fail(-EOPNOTSUPP,
-	    "%s was opened without a session (LH_LOOK); open it without that "
-	    "flag", lh->v.path);
+	if (error != 0)
+		return error;
+	if (lh->v.me == NULL)
+		return lhi_fail(-EOPNOTSUPP, "%s was opened without a session "
+		    "(LH_LOOK); open it without that flag", lh->v.path);
+	return lhi_damaged_or(&lh->v, 0);
 }
