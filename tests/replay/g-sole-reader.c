@@ -14,7 +14,7 @@
  */
 #include "sweep.h"
 
-#define PAIRS 40		/* alone, until it stays */
+#define PAIRS 100		/* alone, until it stays */
 
 static const char *table;
 static struct lh *lh, *other;
@@ -161,6 +161,22 @@ queued_writer(void)
 	is(lh_key_close(k), 0, "closed");
 }
 
+/* In another thread: this one's last attachment must stay `lh`, or it would not
+ * take the straight path. */
+static int
+read_there(void *lease)
+{
+	struct lh_acquire_opts o = reader_opts();
+
+	return lh_acquire(other, "beside", &o, lease);
+}
+
+static int
+release_there(void *lease)
+{
+	return lh_release(other, lease);
+}
+
 /* Revived over a writer that queues while another reader keeps it waiting. */
 static void
 beside_a_reader(void)
@@ -170,15 +186,17 @@ beside_a_reader(void)
 	struct lh_lease l, there, again;
 	struct lh_key *k;
 
-	t_sleep_ms(25);
+	t_sleep_ms(50);
 	is(lh_key_open(lh, "beside", 0, &k), 0, "a key");
 	stay(k, &l);
-	is(lh_acquire(other, "beside", &o, &there), 0, "another reader");
+	replay_go("D", read_there, &there);
+	is(replay_result("D"), 0, "another reader");
 	replay_stop("W", "queue.linked", replay_acquire, &w);
 	is(state_of(&l), ST_IDLE, "the lone reader is idle yet");
 	is(lh_key_acquire(k, &o, &again), -EAGAIN,
 	    "it is not revived over a writer that has queued");
-	is(lh_release(other, &there), 0, "the other reader leaves");
+	replay_go("D", release_there, &there);
+	is(replay_result("D"), 0, "the other reader leaves");
 	is(replay_finish("W"), 0, "the writer gets it");
 	is(lh_release(other, &w.lease), 0, "and releases it");
 	is(lh_key_close(k), 0, "closed");
@@ -192,7 +210,7 @@ moved_by_a_copy(void)
 	struct lh_lease l, copy, theirs;
 	struct lh_key *k;
 
-	t_sleep_ms(25);
+	t_sleep_ms(50);
 	is(lh_key_open(lh, "copy", 0, &k), 0, "a key");
 	stay(k, &l);
 	is(lh_key_acquire(k, &o, &l), 0, "read");
@@ -202,7 +220,7 @@ moved_by_a_copy(void)
 	is(lh_verify(lh, &copy), -ESTALE, "it holds nothing any more");
 	is(replay_try(other, "copy", &theirs), 0, "a writer gets it");
 	is(lh_release(other, &theirs), 0, "and releases it");
-	t_sleep_ms(25);
+	t_sleep_ms(50);
 	stay(k, &l);
 	is(lh_key_acquire(k, &o, &l), 0, "read");
 	copy = l;
@@ -211,6 +229,28 @@ moved_by_a_copy(void)
 	is(lh_verify(lh, &copy), 0, "the writer's is");
 	is(replay_try(other, "copy", &theirs), -EAGAIN, "and alone");
 	is(lh_release(lh, &copy), 0, "until it is released");
+	is(lh_key_close(k), 0, "closed");
+}
+
+/* The number of its claim's uses wraps round. */
+static void
+number_wraps(void)
+{
+	struct lh_acquire_opts o = reader_opts();
+	struct lh_lease first, l;
+	struct lh_key *k;
+
+	t_sleep_ms(50);
+	is(lh_key_open(lh, "wraps", 0, &k), 0, "a key");
+	stay(k, &first);
+	for (uint64_t i = 0; i <= MASK(SEQ_BITS) + PAIRS; i++)
+		if (lh_key_acquire(k, &o, &l) != 0 || lh_release(lh, &l) != 0)
+			bail_out("pair %lld: %s", (long long)i,
+			    lh_error_detail());
+	is(state_of(&l), ST_IDLE, "it stays in its chain yet");
+	is(lid_claim(l.id[1]), lid_claim(first.id[1]),
+	    "it is the same claim after all of its numbers");
+	ok(lid_epoch(l.id[1]) != lid_epoch(first.id[1]), "in another epoch");
 	is(lh_key_close(k), 0, "closed");
 }
 
@@ -233,6 +273,7 @@ main(void)
 	queued_writer();
 	beside_a_reader();
 	moved_by_a_copy();
+	number_wraps();
 	t_close(other);
 	t_close(lh);
 	return done();
