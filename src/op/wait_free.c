@@ -13,8 +13,9 @@
 #include "base/error.h"
 #include "op/acquire.h"
 #include "op/busy_detail.h"
+#include "op/death_hint.h"
 #include "op/acquire_target.h"
-#include "prim/futex.h"
+#include "prim/robust_list.h"
 #include "shm/damaged.h"
 #include "shm/lock_word.h"
 
@@ -27,6 +28,7 @@ struct vacancy {
 	const struct lhi_key_name *name;
 	struct lhi_acquire_request ask;
 	int64_t probed_ns;
+	struct lhi_death_hint hint;
 	shm_u32 park;
 };
 
@@ -36,7 +38,8 @@ find_holder(struct vacancy *a, struct shm_slot **slot, uint64_t *w)
 {
 	struct lhi_view *v = &a->lh->v;
 	int64_t now = lhi_now_ns(v);
-	bool probe = now - a->probed_ns >= PROBE_NS;
+	bool probe = lhi_death_hint_take(&a->hint) ||
+	    a->hint.value & ROBUST_MARKED || now - a->probed_ns >= PROBE_NS;
 	struct lhi_ref ref;
 	int found = lhi_slot_find(v, a->name, &ref);
 
@@ -54,12 +57,14 @@ find_holder(struct vacancy *a, struct shm_slot **slot, uint64_t *w)
 }
 
 static void
-sleep_or_until_end(struct vacancy *a, int64_t ns)
+sleep_or_until_end(struct vacancy *a, uint64_t w, int64_t ns)
 {
 	int64_t left = a->ask.until_ns - lhi_now_ns(&a->lh->v);
+	int64_t now = lhi_clock_ns(CLOCK_MONOTONIC), until;
 
-	lhi_futex_wait(&a->park, PARK_ASLEEP,
-	    lhi_clock_ns(CLOCK_MONOTONIC) + (ns < left ? ns : left));
+	until = lhi_death_hint_choose(&a->lh->v, &a->hint, w, now,
+	    now + (ns < left ? ns : left));
+	lhi_death_hint_sleep(&a->hint, &a->park, PARK_ASLEEP, until);
 }
 
 static int
@@ -84,7 +89,7 @@ await_free(struct vacancy *a)
 			return lhi_busy_detail_fail(v, slot, w, -EAGAIN);
 		if (lhi_now_ns(v) >= a->ask.until_ns)
 			return lhi_busy_detail_fail(v, slot, w, -ETIMEDOUT);
-		sleep_or_until_end(a, ns);
+		sleep_or_until_end(a, w, ns);
 		ns = ns * 2 < LATE_NS ? ns * 2 : LATE_NS;
 	}
 }
