@@ -21,7 +21,7 @@ show_event_who(char buf[PARTY_MAX], const struct lh_log_entry *e)
 
 	memcpy(p.application, e->application, sizeof(p.application));
 	if (e->visitor)
-		(void)strcpy(buf, "reaper");
+		(void)strcpy(buf, "(no session)");
 	else if (e->session_id == 0)
 		(void)strcpy(buf, "?");
 	else

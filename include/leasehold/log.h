@@ -80,7 +80,7 @@ struct lh_log_entry {
 	uint32_t visitor;	/* 1: by a process without a session (the
 				 * reaper, or one that is about to attach);
 				 * the record is of the session that it is
-				 * about */
+				 * about, or one near it */
 	uint64_t token;		/* of the lease; 0: not known, or none */
 	uint64_t key_hash;	/* 0: it is about no key */
 	const char *key;	/* NULL: not in the table any more */

@@ -77,15 +77,25 @@ lhi_event_open(struct lhi_view *v, int fd)
 }
 
 /* Returns the ring to write to.  A visitor, which has no session, writes to the
- * ring of the session that the event is about.  NULL: none. */
+ * ring of the session that the event is about.  A named session's record may
+ * never have had a ring; then to that of the nearest record below it that has
+ * one.  NULL: none. */
 static struct shm_ring *
 ring_of_event(struct lhi_view *v, const struct lhi_event *e)
 {
+	uint32_t n = v->geo.max_sessions;
+
 	if (v->ring != NULL || v->me != NULL)
 		return v->ring;
-	return e->other > 0 && e->other <= v->geo.max_sessions &&
-	    sh64_load(&v->sessions[e->other - 1].ring) == SHM_RING_READY ?
-	    &v->rings[e->other - 1] : NULL;
+	if (e->other == 0 || e->other > n)
+		return NULL;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t r = (e->other - 1 + n - i) % n;
+
+		if (sh64_load(&v->sessions[r].ring) == SHM_RING_READY)
+			return &v->rings[r];
+	}
+	return NULL;
 }
 
 /* Write an event, now. */

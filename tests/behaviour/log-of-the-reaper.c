@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * lh_log(): the reaper has no session, and its actions are recorded in the ring
- * of the session that they concern; so is a lease that an operator broke.
+ * of the session that they concern; so is a lease that an operator broke.  The
+ * record of a named session may have no ring.  Its end, and that of its lease,
+ * are recorded all the same, by the reaper as by a process that only looks.
  *
  * Otherwise nobody could find out why a lease ended.
  */
@@ -13,6 +15,8 @@
 struct seen {
 	struct lh_log_entry expired, died, found, buried, broken, told;
 };
+
+static const char *table;
 
 static int
 look(const struct lh_log_entry *e, void *arg)
@@ -42,11 +46,69 @@ look(const struct lh_log_entry *e, void *arg)
 	return 0;
 }
 
+static int
+ignore(const struct lh_key_info *k, void *arg)
+{
+	(void)k;
+	(void)arg;
+	return 0;
+}
+
+/* Begins a named session that has a lease on `key`, and ends in a moment. */
+static uint64_t
+hold_for_a_moment(struct lh *lh, const char *name, const char *key)
+{
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+	struct lh_acquire_opts a = LH_ACQUIRE_OPTS_INIT;
+	struct lh_acquire_more m = LH_ACQUIRE_MORE_INIT;
+	struct lh_lease l = { .token = 0 };
+
+	o.ttl_ms = 100;
+	is(lh_session_open(lh, name, &o, &m.session), 0, "a named session");
+	a.more = &m;
+	is(lh_acquire(lh, key, &a, &l), 0, "holds a key: %s",
+	    lh_error_detail());
+	(void)lh_session_close(m.session);
+	return l.token;
+}
+
+/* In a table of its own, where no record but ours has had a ring. */
+static void
+named_session_ends(void)
+{
+	struct lh *lh = t_open((table = t_table()));
+	uint64_t token = hold_for_a_moment(lh, "S", "k"), first;
+	struct seen s = { .died = { .token = 0 } };
+	struct lh_open_opts o = t_open_opts();
+	struct lhi_reaper *r;
+	struct lh *looker;
+	int64_t next_ns;
+
+	t_sleep_ms(150);
+	is(lhi_reap_open(&r, t_object(table)), 0, "a reaper");
+	ok(t_until(T_HANG_MS, lhi_reap_pass(r, t_now_ns(), &next_ns) == 0 &&
+	    lh_log(table, NULL, look, &s) == 0 && s.died.token == token),
+	    "records that it ended the lease of a named session");
+	is(s.died.other_named, 1, "  and that it was one");
+	is(s.died.visitor, 1, "  by a visitor");
+	lhi_reap_close(r);
+	first = s.found.other_session_id;
+	(void)hold_for_a_moment(lh, "T", "l");
+	t_sleep_ms(150);
+	o.flags |= LH_LOOK;
+	is(lh_open(&looker, table, &o), 0, "a process that only looks");
+	is(lh_status(looker, "l", NULL, ignore, NULL), 0, "looks at the key");
+	is(lh_close(looker), 0, "and closes");
+	is(lh_log(table, NULL, look, &s), 0, "the log is read");
+	is(s.found.other_named, 1, "the end of a named session is recorded");
+	ok(s.found.other_session_id != first, "  which is the second one");
+	t_close(lh);
+}
+
 int
 main(void)
 {
-	const char *table = t_table();
-	struct lh *lh = t_open(table);
+	struct lh *lh = t_open((table = t_table()));
 	struct t_actor *slow = t_actor(table), *dead = t_actor(table);
 	struct lh_lease mine = t_hold(lh, "mine");
 	struct lh_stats st = { .size = sizeof(st) };
@@ -92,5 +154,6 @@ main(void)
 	t_actor_end(slow);
 	t_actor_free(dead);
 	t_close(lh);
+	named_session_ends();
 	return done();
 }
