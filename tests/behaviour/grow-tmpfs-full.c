@@ -111,12 +111,12 @@ give_way(void)
 	}
 	is(good, HELD, "there is room for a few");
 	good = 0;
-	for (int i = 0; i < 20000; i++) {
+	for (int i = 0; i < 8000; i++) {
 		snprintf(name, sizeof(name), "idle-%d", i);
 		good += t_acquire(lh, name, 3600000, 0, &l) == 0 &&
 		    lh_release(lh, &l) == 0;
 	}
-	is(good, 20000, "20,000 more keys take turns");
+	is(good, 8000, "8,000 more keys take turns");
 	good = 0;
 	for (int i = 0; i < HELD; i++)
 		good += lh_verify(lh, &held[i]) == 0 &&
@@ -128,18 +128,18 @@ give_way(void)
 static void
 leases(void)
 {
-	static struct lh_lease l[40000];
+	static struct lh_lease l[25000];
 	int n, r = 0, good = 0, more = 0;
 	char name[64];
 
 	/* no lack of keys, but of claims */
-	for (int i = 0; i < 40000; i++) {
+	for (int i = 0; i < 25000; i++) {
 		snprintf(name, sizeof(name), "lease-%d", i);
 		if (lh_key_create(lh, name) != 0)
 			fail("key %d: %s", i, lh_error_detail());
 	}
 	t_fill_up(FILLER);
-	for (n = 0; n < 40000; n++) {
+	for (n = 0; n < 25000; n++) {
 		snprintf(name, sizeof(name), "lease-%d", n);
 		r = t_acquire(lh, name, 3600000, 0, &l[n]);
 		if (r != 0)
@@ -205,7 +205,7 @@ in_a_small_world(void *arg)
 	struct t_actor *a;
 
 	(void)arg;
-	if (!t_mount("/dev/shm", "size=48m"))
+	if (!t_mount("/dev/shm", "size=32m"))
 		return T_NO_MOUNT;
 	begin("short", &a);
 	full("key-%d", a);
