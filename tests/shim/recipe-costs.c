@@ -15,7 +15,7 @@
 #include "support/support.h"
 #include "tap.h"
 
-#define ROUNDS 500
+#define ROUNDS 200
 
 static struct event_base *base;
 static int granted, left, settled;
