@@ -404,13 +404,21 @@ class _Handle:
             pass                # in a forked child, or beside a waiting thread
 
 
+def _priority(n):
+    """ctypes would take the lowest 32 bits of any number."""
+    if not 0 <= n < 1 << 32:
+        raise ValueError("a priority is a number from 0 to 2**32 - 1")
+    return n
+
+
 def _options(ttl=30, wait=3600, mode=EXCLUSIVE, priority=0, scope=EPHEMERAL,
              create=True, info=None, request=None, holder=None, value=None,
              session=None, policy=POLICY_LEASE, shareable=False,
              deadlock=True, robust=False):
     """What there is to say about an acquire; see Table.acquire()."""
     opts = _AcquireOpts(size=ctypes.sizeof(_AcquireOpts), mode=mode,
-                        scope=scope, priority=priority, ttl_ms=_ms(ttl),
+                        scope=scope, priority=_priority(priority),
+                        ttl_ms=_ms(ttl),
                         flags=(0 if create else _NO_CREATE) |
                         (_SHAREABLE if shareable else 0) |
                         (0 if deadlock else _NO_DEADLOCK) |

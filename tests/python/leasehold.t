@@ -228,6 +228,10 @@ class Failures(Case):
             self.table.acquire("a\0b")
         with self.assertRaises(leasehold.Error):
             self.table.acquire("k" * 300)
+        for priority in (-1, 2**32, 2**32 + 1):
+            with self.assertRaises(ValueError):
+                self.table.acquire("k", priority=priority)
+        self.table.acquire("k", priority=2**32 - 1).release()
 
     def test_closed_table(self):
         lease = self.table.acquire("k")
