@@ -22,7 +22,7 @@
 #define KEYS	300
 #define SLOTS	200
 #define OPENED	20
-#define GRANTS	15000		/* of a run, and evictions; check-all: ten times */
+#define GRANTS	15000		/* of a run; check-all: ten times */
 #define EVICTED	3000
 
 struct witness {
