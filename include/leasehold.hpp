@@ -128,7 +128,7 @@ struct options {
 	milliseconds max_wait { 3600000 };	/* 0: try */
 	std::uint32_t priority = 0;
 	lh_scope scope = LH_EPHEMERAL;
-	std::uint32_t flags = 0;
+	std::uint32_t flags = 0;		/* LH_ROBUST and others */
 	struct lh_cancel *cancel = nullptr;
 	const struct lh_acquire_more *more = nullptr;	/* yours to keep */
 
@@ -239,6 +239,24 @@ public:
 	{
 		detail::check(lh_value_set(lh_.get(), &lease_, value.data(),
 		    value.size()));
+	}
+	/*
+	 * True if an earlier holder with LH_ROBUST did not release the key, and
+	 * nobody has declared what it guards consistent since.
+	 */
+	bool
+	is_inconsistent() const noexcept
+	{
+		return (lease_.notes & LH_NOTE_INCONSISTENT) != 0;
+	}
+	/*
+	 * Declares what the key guards consistent, after it was repaired.
+	 * Throws if the lease was lost, or is_inconsistent() is false.
+	 */
+	void
+	mark_consistent()
+	{
+		detail::check(lh_mark_consistent(lh_.get(), &lease_));
 	}
 	std::uint64_t token() const noexcept { return lease_.token; }
 	lh_mode mode() const noexcept { return lh_mode(lease_.mode); }

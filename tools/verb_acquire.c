@@ -59,6 +59,8 @@ static const char acquire_help[] =
 "  -w, --wait DUR    wait at most that long (default 1h), or \"forever\"\n"
 "      --priority N  a higher one goes first\n"
 "      --info TEXT   the purpose, shown to others\n"
+"      --robust      if KEY is not released, warn later holders, until one\n"
+"                    says that it is consistent (leasehold mark-consistent)\n"
 "  -E, --conflict-exit-code N\n"
 "                    exit status when busy or timed out; default 75\n"
 "  -q, --quiet       print nothing when KEY is busy or not free in time\n"
@@ -71,7 +73,7 @@ static const char acquire_help[] =
 "      --help        print this\n";
 
 enum { OPT_SESSION = 256, OPT_FOR_PID, OPT_TTL, OPT_PRIORITY, OPT_INFO,
-	OPT_REQUEST };
+	OPT_REQUEST, OPT_ROBUST };
 
 static const struct option options[] = {
 	{ "conflict-exit-code", required_argument, NULL, 'E' },
@@ -81,6 +83,7 @@ static const struct option options[] = {
 	{ "priority", required_argument, NULL, OPT_PRIORITY },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "request", required_argument, NULL, OPT_REQUEST },
+	{ "robust", no_argument, NULL, OPT_ROBUST },
 	{ "session", required_argument, NULL, OPT_SESSION },
 	{ "shared", no_argument, NULL, 's' },
 	{ "ttl", required_argument, NULL, OPT_TTL },
@@ -127,6 +130,9 @@ take_option(int c, char *value, void *arg)
 		return 0;
 	case OPT_REQUEST:
 		return parse_lease_id("--request", value, h->more.request);
+	case OPT_ROBUST:
+		h->opts.flags |= LH_ROBUST;
+		return 0;
 	case OPT_FOR_PID:
 		return parse_pid("--for-pid", value, &h->session_opts.pid);
 	case OPT_SESSION:
@@ -223,6 +229,19 @@ call_acquire(struct acquire_args *h)
 	    lh_acquire_many(h->lh, h->items, h->n, &h->opts, h->leases);
 }
 
+/* Warns of each key that a robust holder has left without a release. */
+static void
+report_inconsistent(const struct acquire_args *h)
+{
+	char name[NAME_MAX_TEXT];
+
+	for (size_t i = 0; i < h->n; i++)
+		if (h->leases[i].notes & LH_NOTE_INCONSISTENT)
+			message("warning: a holder of '%s' did not release "
+			    "it, and what it guards may be inconsistent",
+			    text_name(name, h->items[i].key));
+}
+
 /* With -v, tries first and prints the blocker before the wait.  Not with a
  * request id, because the try's outcome would be that of the request. */
 static int
@@ -242,6 +261,8 @@ acquire_keys(struct acquire_args *h)
 	}
 	if (e == -EAGAIN)
 		e = call_acquire(h);
+	if (e == 0)
+		report_inconsistent(h);
 	if (e == 0 && h->verbose)
 		message("acquired '%s' (%s) after %s", keys_name(h, name),
 		    show_mode(h->opts.mode), text_span(span,

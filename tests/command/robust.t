@@ -54,6 +54,33 @@ is "$status" 1 "once more: 1"
 run lh run k true
 is "$status/$err" 0/ "nobody is warned"
 
+# acquire --robust: the session holds it.
+lh session open --ttl 60s work >/dev/null
+for session in "--ttl 60s" "--session work" "--for-pid $$"; do
+	# shellcheck disable=SC2086
+	run lh acquire --robust $session r
+	is "$status/$err" 0/ "acquire --robust $session"
+	read -r id token name <<<"$out"
+	run lh release r "$id" "$token"
+	is "$status" 0 "  released"
+	run lh run r true
+	is "$status/$err" 0/ "  nobody is warned"
+	# shellcheck disable=SC2086
+	read -r id token name < <(lh acquire --robust $session r)
+	run lh session destroy "$name"
+	is "$status" 0 "  its session is destroyed before a release"
+	run lh acquire r
+	is "$status" 0 "  the next acquire"
+	like "$err" "what it guards may be inconsistent" "    is warned"
+	read -r id token name <<<"$out"
+	run lh release r "$id" "$token"
+	is "$status" 0 "    released"
+	run lh mark-consistent r
+	is "$status" 0 "  marked by hand"
+done
+run lh acquire --robust -s r
+is "$status" 64 "a robust reader: 64"
+
 run lh mark-consistent nothing
 is "$status" 1 "no such key: 1"
 run lh mark-consistent

@@ -336,6 +336,31 @@ permits(const std::string &name)
 	    [&] { leasehold::semaphore(table, "sem", 3); }, "another limit");
 }
 
+static void
+robust(const std::string &name)
+{
+	leasehold::table table(name);
+	options how;
+
+	how.flags = LH_ROBUST;
+	{
+		leasehold::table gone(name);
+
+		gone.acquire("r", how).leave();	/* nobody releases it */
+	}
+	auto next = table.acquire("r");
+	ok(next.is_inconsistent(), "a robust holder left without a release");
+	next.release();
+	next = table.acquire("r", how);
+	ok(next.is_inconsistent(), "and the next one did not repair it");
+	next.mark_consistent();
+	ok(!next.is_inconsistent(), "marked consistent");
+	throws(std::errc::invalid_argument, [&] { next.mark_consistent(); },
+	    "and there is no more to mark");
+	next.release();
+	ok(!table.acquire("r").is_inconsistent(), "the next one is not warned");
+}
+
 int
 main()
 {
@@ -349,6 +374,7 @@ main()
 	sessions(name);
 	tickets(name);
 	permits(name);
+	robust(name);
 	ok(elsewhere(leasehold::table(name)) == 0, "in another file");
 	ok(lh_table_remove(name.c_str(), 0) == 0, "nobody is attached");
 	unlink(("/dev/shm/leasehold." + std::to_string(geteuid()) + "/" +
