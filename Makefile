@@ -3,7 +3,8 @@
 # rest.
 
 # --- configuration -----------------------------------------------------------
-VERSION	:= 0.1.0
+VERSION	:= $(shell awk '/^.define LEASEHOLD_VERSION_(MAJOR|MINOR|PATCH) / \
+	{ v = v s $$3; s = "." } END { print v }' include/leasehold/version.h)
 SONAME	:= libleasehold.so.0
 PREFIX	?= /usr/local
 LIBDIR	?= $(PREFIX)/lib
@@ -156,14 +157,14 @@ $(BUILD)/%.o: %.c
 	$(made_dir)
 	$(call say,CC)
 	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_$(firstword $(subst /, ,$*))) $(RENAME) \
-	    -MMD -MP -c -o $@ $<
+	    -MMD -MP -c -o $@ $< || { tools/missing $(CC); exit 1; }
 
 # A replay computes nothing; the stepper does.  UBSan judges the library and the
 # daemons, not the tests: a third of what compiling these takes.
 EXTRA_tests = -Itests $(if $(filter asan,$(F)),-O0 -g1 -fno-sanitize=undefined, \
 	   $(if $(filter tests/replay/%,$*),-O0 -g1,$(QUICK_CC)))
 EXTRA_bench := -Ibench
-EXTRA_tools := -Itools -DLEASEHOLD_VERSION='"$(VERSION)"'
+EXTRA_tools := -Itools
 
 $(LIB_A): $(LIB_OBJ)
 	$(call say,AR)
@@ -272,7 +273,7 @@ REAPER_OBJ := $(addprefix $(BUILD)/src/reaper/,reap.o expiry_scan.o sweep.o \
 REAPERD_OBJ := $(filter-out $(REAPER_OBJ),$(call objs,src/reaper/*.c))
 SHIMD_OBJ := $(BUILD)/src/shim/agent/shim_main.o
 $(REAPERD_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(SHIMD_OBJ): ALL_CFLAGS += \
-    -DLEASEHOLD_VERSION='"$(VERSION)"' -DSYSCONFDIR='"$(SYSCONFDIR)"' \
+    -DSYSCONFDIR='"$(SYSCONFDIR)"' \
     -DSTATEDIR='"$(STATEDIR)"'
 
 $(DAEMON_A): $(DAEMON_OBJ)

@@ -41,6 +41,7 @@
 #ifndef LEASEHOLD_H
 #define LEASEHOLD_H
 
+#include <leasehold/version.h>
 #include <leasehold/error.h>
 #include <leasehold/table.h>
 #include <leasehold/lease.h>

@@ -82,6 +82,10 @@ public:
 	      detail_(lh_error_detail())
 	{
 	}
+	error(int result, const char *detail)
+	    : std::system_error(-result, category()), detail_(detail)
+	{
+	}
 	const char *
 	what() const noexcept override
 	{
@@ -108,6 +112,17 @@ inline bool
 answer(int result, int no)
 {
 	return result != no && check(result) == 0;
+}
+
+/* The C string of a name.  Throws for one with a NUL byte, which would be cut
+ * there, and be another name. */
+inline const char *
+c_name(const std::string &name)
+{
+	if (name.find('\0') != std::string::npos)
+		throw error(-EINVAL, "a name has a NUL byte: the table would "
+		    "take what is before it for the name");
+	return name.c_str();
 }
 
 /* Owner of an object that a C function ends. */
@@ -292,7 +307,7 @@ public:
 	}
 	explicit table(const std::string &name,
 	    const lh_open_opts *opts = nullptr)
-	    : table(name.c_str(), opts)
+	    : table(detail::c_name(name), opts)
 	{
 	}
 
@@ -302,7 +317,8 @@ public:
 		const lh_acquire_opts o = opts.c();
 		lh_lease l;
 
-		detail::check(lh_acquire(lh_.get(), key.c_str(), &o, &l));
+		detail::check(lh_acquire(lh_.get(), detail::c_name(key), &o,
+		    &l));
 		return { lh_, l };
 	}
 	/* Returns nothing if others block it; does not wait. */
@@ -312,7 +328,8 @@ public:
 		const lh_acquire_opts o = opts.c(true);
 		lh_lease l;
 
-		if (!detail::answer(lh_acquire(lh_.get(), key.c_str(), &o, &l),
+		if (!detail::answer(lh_acquire(lh_.get(), detail::c_name(key),
+		    &o, &l),
 		    -EAGAIN))
 			return std::nullopt;
 		return lease(lh_, l);
@@ -330,7 +347,8 @@ public:
 		std::vector<lease> all;
 
 		for (std::size_t i = 0; i < items.size(); i++)
-			of[i] = { items[i].key.c_str(), items[i].mode, 0 };
+			of[i] = { detail::c_name(items[i].key), items[i].mode,
+			    0 };
 		all.reserve(items.size());
 		detail::check(lh_acquire_many(lh_.get(), of.data(), of.size(),
 		    &o, l.data()));
@@ -342,7 +360,8 @@ public:
 	bool
 	verify(const std::string &key, std::uint64_t token) const
 	{
-		return detail::answer(lh_verify_token(lh_.get(), key.c_str(),
+		return detail::answer(lh_verify_token(lh_.get(),
+		    detail::c_name(key),
 		    token), -ESTALE);
 	}
 	/* Returns the value of a key, and the token of the lease under which it
@@ -354,7 +373,8 @@ public:
 		std::size_t len = 0;
 		std::uint64_t token = 0;
 
-		if (!detail::answer(lh_value_get(lh_.get(), key.c_str(), bytes,
+		if (!detail::answer(lh_value_get(lh_.get(),
+		    detail::c_name(key), bytes,
 		    &len, &token), -ENOENT) || len == 0)
 			return std::nullopt;
 		return std::make_pair(std::string(bytes, len), token);
@@ -382,7 +402,8 @@ public:
 			}
 			return 0;
 		};
-		const int result = lh_explain(lh_.get(), key.c_str(), tell, &a);
+		const int result = lh_explain(lh_.get(), detail::c_name(key),
+		    tell, &a);
 
 		if (a.thrown)
 			std::rethrow_exception(a.thrown);
@@ -404,7 +425,8 @@ public:
 		const lh_acquire_opts o = opts.c();
 		lh_ticket *made = nullptr;
 
-		detail::check(lh_acquire_start(lh_.get(), key.c_str(), &o,
+		detail::check(lh_acquire_start(lh_.get(),
+		    detail::c_name(key), &o,
 		    &made));
 		ticket_.reset(made);
 	}
@@ -445,7 +467,8 @@ public:
 	{
 		lh_sem *made = nullptr;
 
-		detail::check(lh_sem_open(lh_.get(), name.c_str(), limit,
+		detail::check(lh_sem_open(lh_.get(), detail::c_name(name),
+		    limit,
 		    &made));
 		sem_.reset(made);
 	}
@@ -513,8 +536,8 @@ struct live_options {
 	milliseconds warn { 0 };
 };
 
-/* A lease that renews itself and reports its loss.  Can be locked by
- * std::unique_lock and its like.  Released at its end. */
+/* A lease that renews itself and reports its loss.  std::unique_lock and
+ * std::shared_lock take it, also with a time.  Released at its end. */
 class live_lock {
 public:
 	live_lock(const table &table, const std::string &key,
@@ -525,7 +548,8 @@ public:
 		const lh_lock_opts o = c_opts(opts);
 		lh_lock *lock = nullptr;
 
-		detail::check(lh_lock_open(lh_.get(), key.c_str(), &o, &lock));
+		detail::check(lh_lock_open(lh_.get(), detail::c_name(key), &o,
+		    &lock));
 		lock_.reset(lock);
 	}
 	/*
@@ -565,6 +589,52 @@ public:
 
 		return detail::answer(lh_lock_acquire(lock_.get(), &o),
 		    -EAGAIN);
+	}
+	/* TimedLockable, for std::unique_lock. */
+	template <typename Rep, typename Period>
+	bool
+	try_lock_for(const std::chrono::duration<Rep, Period> &span)
+	{
+		return acquire_for(how_.mode, span);
+	}
+	template <typename Clock, typename Duration>
+	bool
+	try_lock_until(const std::chrono::time_point<Clock, Duration> &end)
+	{
+		return acquire_for(how_.mode, end - Clock::now());
+	}
+	/* SharedTimedLockable, for std::shared_lock: as one of several readers.
+	 * One object holds its key once, in either mode. */
+	void
+	lock_shared()
+	{
+		lh_acquire_opts o = how_.c();
+
+		o.mode = LH_SHARED;
+		detail::check(lh_lock_acquire(lock_.get(), &o));
+	}
+	bool
+	try_lock_shared()
+	{
+		return acquire_for(LH_SHARED, milliseconds(0));
+	}
+	template <typename Rep, typename Period>
+	bool
+	try_lock_shared_for(const std::chrono::duration<Rep, Period> &span)
+	{
+		return acquire_for(LH_SHARED, span);
+	}
+	template <typename Clock, typename Duration>
+	bool
+	try_lock_shared_until(
+	    const std::chrono::time_point<Clock, Duration> &end)
+	{
+		return acquire_for(LH_SHARED, end - Clock::now());
+	}
+	void
+	unlock_shared() noexcept
+	{
+		unlock();
 	}
 	/*
 	 * Does not throw if it was lost, because guards call it; see release()
@@ -612,6 +682,21 @@ public:
 	lh_lock *c() const noexcept { return lock_.get(); }
 
 private:
+	template <typename Rep, typename Period>
+	bool
+	acquire_for(lh_mode mode,
+	    const std::chrono::duration<Rep, Period> &span)
+	{
+		const milliseconds wait =
+		    std::chrono::ceil<milliseconds>(span);
+		lh_acquire_opts o = how_.c(true);
+		int result;
+
+		o.mode = mode;
+		o.max_wait_ms = wait.count() > 0 ? wait.count() : 0;
+		result = lh_lock_acquire(lock_.get(), &o);
+		return result != -ETIMEDOUT && detail::answer(result, -EAGAIN);
+	}
 	lh_lock_opts
 	c_opts(const live_options &opts)
 	{
@@ -646,7 +731,8 @@ public:
 	{
 		lh_gate *g = nullptr;
 
-		detail::check(lh_gate_open(&g, path.c_str(), nullptr, flags));
+		detail::check(lh_gate_open(&g, detail::c_name(path), nullptr,
+		    flags));
 		gate_.reset(g);
 	}
 	/* True if the token may pass.  Throws if that is not known: do not

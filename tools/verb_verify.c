@@ -45,8 +45,7 @@ verify_token(const struct table_opts *table, const char *key, uint64_t token)
 	e = lh_verify_token(lh, key, token);
 	(void)text_name(name, key);
 	if (e == -ESTALE) {
-		message("token %" PRIu64 " is not that of a lease that holds "
-		    "'%s' now", token, name);
+		message("%s", lh_error_detail());
 		status = EX_NO;
 	} else if (e != 0) {
 		status = message_error(e, lh_error_detail(), "not known "

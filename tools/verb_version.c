@@ -4,9 +4,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <leasehold/version.h>
 #include "daemon/exit_status.h"
 #include "daemon/usage_error.h"
-#include "daemon/version.h"
 #include "output.h"
 #include "parse.h"
 #include "show.h"

@@ -11,6 +11,7 @@
  *   EPERM	not yours: another session's lease, or a handle inherited over
  *		fork
  *   EALREADY	this live handle holds it
+ *   ENOLCK	this live handle never acquired it: there is nothing to release
  *   EBUSY	in use
  *   ENOENT	no such table, key or lease
  *   ESRCH	no such process (lh_session_opts.pid)

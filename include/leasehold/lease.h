@@ -375,6 +375,10 @@ int lh_mark_consistent(struct lh *lh, struct lh_lease *lease);
  * 0 if it is; -ESTALE if not (also for an unknown key, and for a cluster key
  * that is not this host's now); -EINVAL (token 0 or >= 2^63, bad key),
  * -ENAMETOOLONG, -EUCLEAN.
+ *
+ * With -ESTALE lh_error_detail() says why: there is no such key, it is held
+ * with another token, which is named, or that lease expired, was released or
+ * broken, or ended with its holder.
  */
 int lh_verify_token(struct lh *lh, const char *key, uint64_t token);
 

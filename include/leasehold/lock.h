@@ -171,7 +171,8 @@ int lh_lock_adopt(struct lh *lh, const struct lh_lease *lease, int64_t ttl_ms,
 int lh_lock_acquire(struct lh_lock *lock, const struct lh_acquire_opts *opts);
 
 /* Stops renewing and releases the key.  Returns 0: it is free now (or was
- * released before, or never acquired); -ESTALE: it was lost; -EPERM (fork). */
+ * released before); -ESTALE: it was lost; -ENOLCK: this handle never acquired
+ * it; -EPERM (fork). */
 int lh_lock_release(struct lh_lock *lock);
 
 /*

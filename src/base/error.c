@@ -213,6 +213,7 @@ lh_strerror(int error)
 	case ESTALE:	return "lease lost, or table removed";
 	case EPERM:	return "not yours";
 	case EALREADY:	return "already held by this handle";
+	case ENOLCK:	return "nothing to release";
 	case EBUSY:	return "in use";
 	case ENOENT:	return "no such table, key or lease";
 	case ESRCH:	return "no such process";

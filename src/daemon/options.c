@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <leasehold/version.h>
 #include "options.h"
 #include "exit_status.h"
-#include "version.h"
 
 int
 options_other(int c, const char *program, const char *help)

@@ -339,6 +339,10 @@ lh_lock_release(struct lh_lock *l)
 	} else if (l->status == LH_LOCK_LOST) {
 		error = lhi_fail(-ESTALE, "the lease on '%.64s' had been lost",
 		    l->items[l->which].key);
+	} else if (error == 0 && !l->was_held) {
+		error = lhi_fail(-ENOLCK, "this handle has never acquired "
+		    "'%.64s', so there is nothing to release: call "
+		    "lh_lock_acquire() first, and look at its result", l->key);
 	}
 	lhi_live_unlock();
 	return error;

@@ -258,6 +258,7 @@ lhi_live_hold(struct lh_lock *l)
 	uint32_t which;
 
 	l->status = LH_LOCK_HELD;
+	l->was_held = true;
 	l->loss = LH_LOSS_NONE;
 	l->renewed_ns = lhi_clock_ns(l->clock);
 	l->retry_ns = 0;

@@ -67,6 +67,7 @@ struct lh_lock {
 	int64_t warn_ns;
 	int64_t renewed_ns;	/* table clock: granted, or last renewed */
 	int64_t retry_ns;	/* table clock: 0, or when to try again */
+	bool was_held;		/* it has acquired its keys once, at least */
 	bool warned;
 	int error;
 	uint64_t seq;

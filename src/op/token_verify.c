@@ -202,12 +202,53 @@ has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 	return 0;
 }
 
+/* Says why the token is not that of a present lease, as far as the word shows
+ * after that was found. */
+static int
+fail_not_present(const struct lhi_ref *ref, const char *key, uint64_t token)
+{
+	struct search f = { .s = ref->slot,
+	    .gen = (uint32_t)(ref->slot_ref >> 32) };
+	uint64_t w = sh64_load_sc(&f.s->word), present;
+	const char *how = "was released";
+
+	present = lhi_lock_token(f.s, w);
+	if (!is_same_life(&f) || word_mode(w) == WORD_NONE)
+		return lhi_fail(-ESTALE, "token %llu is not that of a present "
+		    "lease: there is no key '%.64s' any more",
+		    (unsigned long long)token, key);
+	if (word_mode(w) == WORD_X)
+		return lhi_fail(-ESTALE, "token %llu is not that of a present "
+		    "lease: '%.64s' is held with token %llu",
+		    (unsigned long long)token, key,
+		    (unsigned long long)present);
+	if (word_mode(w) == WORD_S)
+		return lhi_fail(-ESTALE, "token %llu is not that of a present "
+		    "lease: '%.64s' is held by readers with other tokens",
+		    (unsigned long long)token, key);
+	if (word_cause(w) == CAUSE_EXPIRED)
+		how = "expired";
+	else if (word_cause(w) == CAUSE_DIED)
+		how = "ended with its holder";
+	else if (word_cause(w) == CAUSE_BROKEN)
+		how = "was ended by an operator";
+	if (present == token)
+		return lhi_fail(-ESTALE, "token %llu is not that of a present "
+		    "lease: the lease on '%.64s' with that token %s, and "
+		    "nobody holds the key", (unsigned long long)token, key,
+		    how);
+	return lhi_fail(-ESTALE, "token %llu is not that of a present lease: "
+	    "nobody holds '%.64s', and its latest token is %llu",
+	    (unsigned long long)token, key, (unsigned long long)present);
+}
+
 int
 lh_verify_token(struct lh *lh, const char *key, uint64_t token)
 {
 	struct lhi_key_name n;
 	struct lhi_ref ref;
 	int error = lhi_own_to_look(lh);
+	bool found;
 
 	if (error == 0)
 		error = lhi_name_set(&n, key);
@@ -217,13 +258,15 @@ lh_verify_token(struct lh *lh, const char *key, uint64_t token)
 		return lhi_fail(-EINVAL, "%llu is not a fence token",
 		    (unsigned long long)token);
 	error = lhi_slot_find(&lh->v, &n, &ref);
+	found = error == 1;
 	if (error == 1)
 		error = has_lease(lh, &ref, token);
 	if (error < 0)
 		return error;
 	if (error == 1)		/* zeros would not have said so */
 		return 0;
-	return lhi_damaged_or(&lh->v, lhi_fail(-ESTALE,
-	    "token %llu is not the one of a present lease on '%.64s'",
-	    (unsigned long long)token, key));
+	return lhi_damaged_or(&lh->v, found ?
+	    fail_not_present(&ref, key, token) :
+	    lhi_fail(-ESTALE, "token %llu is not that of a present lease: "
+	    "there is no key '%.64s'", (unsigned long long)token, key));
 }

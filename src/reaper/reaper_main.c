@@ -40,7 +40,6 @@
 #include "tables.h"
 #include "daemon/exit_status.h"
 #include "daemon/standard_files.h"
-#include "daemon/version.h"
 #include "table_pass.h"
 
 #define ONCE_NS NS_PER_SEC

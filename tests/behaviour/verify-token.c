@@ -7,9 +7,17 @@
  * Otherwise a server would accept a request of a lost lease.
  */
 #include <errno.h>
+#include <string.h>
 #include "support/actor.h"
 #include "support/support.h"
 #include "tap.h"
+
+static void
+says(const char *words)
+{
+	ok(strstr(lh_error_detail(), words) != NULL, "and why: %s",
+	    lh_error_detail());
+}
 
 int
 main(void)
@@ -22,6 +30,7 @@ main(void)
 	uint64_t token;
 
 	is(lh_verify_token(lh, "k", 1), -ESTALE, "an unknown key");
+	says("there is no key 'k'");
 	ok(t_has_detail(), "with a reason");
 	is(lh_key_open(lh, "k", LH_NO_CREATE, &key), -ENOENT,
 	    "asking does not make it");
@@ -29,6 +38,7 @@ main(void)
 	token = a->lease.token;
 	is(lh_verify_token(lh, "k", token), 0, "its token");
 	is(lh_verify_token(lh, "k", token + 1), -ESTALE, "the next");
+	says("'k' is held with token");
 	is(lh_verify_token(lh, "k", token - 1), -ESTALE, "the one before");
 	is(lh_verify_token(lh, "k", token ^ UINT64_C(1) << 40), -ESTALE,
 	    "one that differs far up");
@@ -47,12 +57,14 @@ main(void)
 	is(lh_verify_token(lh, "k", token), 0, "the token is the same");
 	is(t_do_release(a), 0, "released");
 	is(lh_verify_token(lh, "k", token), -ESTALE, "over");
+	says("with that token was released, and nobody holds the key");
 	l = t_hold(lh, "k");
 	is(lh_verify_token(lh, "k", token), -ESTALE, "with a successor, too");
 	is(lh_verify_token(lh, "k", l.token), 0, "whose is good");
 	is(lh_extend(lh, &l, t_ms(20)), 0, "a deadline near");
 	t_sleep_until(l.expires_ns + T_NS_PER_MS);
 	is(lh_verify_token(lh, "k", l.token), -ESTALE, "past it: no");
+	says("with that token expired, and nobody holds the key");
 	is(lh_verify(lh, &l), -ESTALE, "and that is final");
 
 	is(t_do_acquire(a, "k", 3600000, T_HANG_MS), 0, "held again");

@@ -117,7 +117,7 @@ VALUES = {
     "request": "request", "lease": "lease", "leases": "leases",
     "items": "items", "value": b"abc", "name": "name", "opts": "opts",
     "arg": "room", "info": "room", "context": "room", "permit": "permit",
-    "exclusive": "room", "shared": "room", "result": "room",
+    "exclusive": "room", "shared": "room", "result": "room", "number": "room",
     "status": "sized", "state": "sized", "stats": "sized", "event": "sized",
     "cancel": "room", "to": "to", "fn": "fn", "out": "room",
     "file": None, "path": "path", "resource": b"r", "limit": 4,

@@ -19,7 +19,7 @@ run lh verify k "$token"
 is "$status$out$err" 0 "the holder's token: 0, without a word"
 run lh verify k $((token + 1))
 is "$status" 1 "the next one: 1"
-like "$err" "is not that of a lease that holds 'k'" "  says so"
+like "$err" "is not that of a present lease" "  says so"
 run lh verify k $((token - 1))
 is "$status" 1 "the one before: 1"
 run lh verify unknown "$token"

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <shared_mutex>
 #include <atomic>
 #include <string>
 #include <thread>
@@ -361,6 +362,63 @@ robust(const std::string &name)
 	ok(!table.acquire("r").is_inconsistent(), "the next one is not warned");
 }
 
+/* The standard's guards take a live lock, in either mode, with a time. */
+static void
+guards(const std::string &name)
+{
+	using namespace std::chrono_literals;
+	leasehold::table table(name), other(name);
+	options alone;
+	alone.flags = LH_NO_DEADLOCK;	/* one thread waits for itself here */
+	leasehold::live_lock a(table, "guarded");
+	leasehold::live_lock b(other, "guarded", {}, alone);
+
+	{
+		std::shared_lock one(a), two(b);
+
+		ok(one.owns_lock() && two.owns_lock(), "two readers");
+	}
+	{
+		std::unique_lock one(a);
+		std::unique_lock late(b, 50ms);
+		std::shared_lock never(b, std::try_to_lock);
+
+		ok(!late.owns_lock(), "a writer bars one for a time");
+		ok(!never.owns_lock(), "and a reader");
+		ok(!late.try_lock_until(std::chrono::steady_clock::now() +
+		    20ms), "until a moment, too");
+	}
+	{
+		std::shared_lock one(a);
+
+		ok(!std::unique_lock(b, 20ms).owns_lock(),
+		    "a reader bars a writer");
+		ok(std::shared_lock(b, 1s).owns_lock(), "no other reader");
+	}
+}
+
+/* A key with a NUL byte would be another key. */
+static void
+names(const std::string &name)
+{
+	using namespace std::string_literals;
+	leasehold::table table(name);
+	const std::string key = "good\0bad"s;
+
+	throws(std::errc::invalid_argument, [&] { table.acquire(key); },
+	    "acquire: a NUL byte in the key");
+	throws(std::errc::invalid_argument, [&] { table.try_acquire(key); },
+	    "try_acquire");
+	throws(std::errc::invalid_argument,
+	    [&] { (void)table.verify(key, 1); }, "verify");
+	throws(std::errc::invalid_argument,
+	    [&] { leasehold::live_lock lock(table, key); }, "live_lock");
+	throws(std::errc::invalid_argument,
+	    [&] { leasehold::table other("x\0y"s); }, "a table's name");
+	auto lease = table.try_acquire("good");
+	ok(lease.has_value(), "nobody holds what stands before it");
+}
+
 int
 main()
 {
@@ -375,6 +433,10 @@ main()
 	tickets(name);
 	permits(name);
 	robust(name);
+}
+
+	guards(name);
+	names(name);
 	ok(elsewhere(leasehold::table(name)) == 0, "in another file");
 	ok(lh_table_remove(name.c_str(), 0) == 0, "nobody is attached");
 	unlink(("/dev/shm/leasehold." + std::to_string(geteuid()) + "/" +

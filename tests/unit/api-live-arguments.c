@@ -63,7 +63,13 @@ bad_options(void)
 	is(lh_lock_open(lh, "k", NULL, &l), 0, "a handle");
 	a.ttl_ms = 0;
 	is(lh_lock_acquire(l, &a), -EINVAL, "a ttl of 0");
+	is(lh_lock_release(l), -ENOLCK, "never acquired: nothing to release");
+	ok(strstr(lh_error_detail(), "has never acquired 'k'") != NULL,
+	    "and it is said so");
 	is(lh_lock_acquire(l, NULL), 0, "which did not spoil it");
+	is(lh_lock_release(l), 0, "released");
+	is(lh_lock_release(l), 0, "again, harmlessly");
+	is(lh_lock_acquire(l, NULL), 0, "acquired again");
 	is(lh_lock_renew_every(l, -2), -EINVAL, "an interval below");
 	is(lh_lock_renew_every(l, LH_TTL_MAX_MS + 1), -EINVAL, "or above");
 	is(lh_lock_state(l, NULL), -EINVAL, "no state");

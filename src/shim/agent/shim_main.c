@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <bsd/unistd.h>
+#include <leasehold/version.h>
 #include "shim_conf.h"
 #include "daemon/catch_sigbus.h"
 #include "daemon/daemon_log.h"
@@ -20,7 +21,6 @@
 #include "daemon/exit_status.h"
 #include "daemon/secret.h"
 #include "daemon/standard_files.h"
-#include "daemon/version.h"
 
 extern char **environ;
 
