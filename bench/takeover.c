@@ -19,8 +19,8 @@
  * thread and 1 GiB of memory, torn down after the kernel has marked the mutex.
  *
  * The writers of struct relay (one a side): the parent of turn, the holder of
- * held, the waiter of waiting, granted_ns and granted.  All hold the number of a
- * sample, so nothing has to be reset.
+ * held, the waiter of waiting, granted_ns and granted.  All hold the number of
+ * a sample, so nothing has to be reset.
  */
 #include <errno.h>
 #include <signal.h>

@@ -246,7 +246,8 @@ int lh_close(struct lh *lh);
  * Returns 0; -EBUSY: in use (lh_error_detail() names by which process), being
  * removed, or a mount point; -ENOENT; -EACCES: not yours.  Or -EPERM: its
  * directory cannot be changed; -EPROTO, -EUCLEAN, -EXDEV: not a usable table,
- * and no LH_FORCE; -EINPROGRESS; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EMFILE, -ENFILE.
+ * and no LH_FORCE; -EINPROGRESS; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EMFILE,
+ * -ENFILE.
  */
 int lh_table_remove(const char *name, uint32_t flags);
 

@@ -62,7 +62,6 @@
 #define FRAME_MAGIC	0x464cu		/* "LF" */
 #define FRAME_VERSION	1u
 #define FRAME_KEYS	64u		/* in a WANT */
-#define FRAME_KEY_MAX	255u
 #define FRAME_PARTIES	32u		/* in a HOLDERS */
 #define FRAME_NAME_MAX	255u
 #define FRAME_TEXT_MAX	32000u

@@ -91,15 +91,12 @@ enum lhi_lease_status lhi_lease_status(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st);
 
 /*
- * End a lease for everybody (guarantee G3) that is past its deadline, lost, or
- * without its right, and fail with -ESTALE and a sentence.  Return LEASE_LIVES
- * if another thread was faster to extend the lease: look again.
- * lhi_lease_settle() ignores the right.
+ * Ends a lease for everybody (guarantee G3) that is past its deadline, lost, or
+ * without its right, and fails with -ESTALE and a sentence.  Returns
+ * LEASE_LIVES if another thread was faster to extend the lease: look again.
  */
 enum { LEASE_LIVES = 1 };	/* besides 0 and -errno */
 int lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
-    const struct lhi_held *h);
-int lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 
 /* Returns 0 if the lease is held; LEASE_LIVES; -errno. */

@@ -130,8 +130,9 @@ lhi_lease_status(struct lh *lh, const struct lh_lease *l,
 	return current ? LEASE_HELD : LEASE_MOVING;
 }
 
-int
-lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
+/* The same as lhi_lease_enforce(), but ignores the right. */
+static int
+settle(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
 	uint64_t st = sh64_load(&h->claim->state), seq, w;
@@ -191,7 +192,7 @@ lhi_lease_lose_right(struct lh *lh, const struct lh_lease *l,
 		break;
 	}
 	lhi_fail_mute(1);
-	(void)lhi_lease_settle(lh, l, h);
+	(void)settle(lh, l, h);
 	lhi_fail_mute(0);
 	return lhi_fail(-ESTALE, "the lease on %s is lost: this host's "
 	    "right to it in the cluster has ended, and another host may have "
@@ -203,7 +204,7 @@ int
 lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
-	return lhi_cluster_check_lease(h) ? lhi_lease_settle(lh, l, h) :
+	return lhi_cluster_check_lease(h) ? settle(lh, l, h) :
 	    lhi_lease_lose_right(lh, l, h);
 }
 

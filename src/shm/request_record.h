@@ -96,9 +96,8 @@ bool lhi_request_held(struct lhi_view *v, const struct lhi_request *q);
  * changing. */
 int lhi_request_won(struct lhi_view *v, const struct lhi_request *q);
 
-/* Returns the time, and for how long such a state word has stood; in the units
- * of deadlines. */
-uint64_t lhi_request_now(const struct lhi_view *v);
+/* Returns for how long such a state word has stood, in the units of
+ * deadlines. */
 uint64_t lhi_request_age(const struct lhi_view *v, uint64_t state);
 
 /*

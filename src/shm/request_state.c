@@ -29,8 +29,9 @@
 #define LOOKS 100		/* at a lease that moves */
 #define REMEMBER ((uint64_t)REQUEST_REMEMBER_NS >> TICK_SHIFT)
 
-uint64_t
-lhi_request_now(const struct lhi_view *v)
+/* Returns the time in the units of deadlines. */
+static uint64_t
+now_ticks(const struct lhi_view *v)
 {
 	int64_t rel = lhi_now_ns(v) - v->t0_ns;
 
@@ -40,7 +41,7 @@ lhi_request_now(const struct lhi_view *v)
 uint64_t
 lhi_request_age(const struct lhi_view *v, uint64_t state)
 {
-	return (lhi_request_now(v) - req_time(state)) & DEADLINE_MAX;
+	return (now_ticks(v) - req_time(state)) & DEADLINE_MAX;
 }
 
 bool
@@ -49,7 +50,7 @@ lhi_request_move(struct lhi_view *v, struct lhi_request *q, unsigned st,
 {
 	uint64_t to = req_make(st, req_seq(q->state) + 1,
 	    st == REQ_FAILED || st == REQ_GRANTED ? code :
-	    (uint32_t)(v->me - v->sessions), lhi_request_now(v));
+	    (uint32_t)(v->me - v->sessions), now_ticks(v));
 
 	if (!sh64_cas(&q->r->state, q->state, to))
 		return false;
@@ -65,7 +66,7 @@ lhi_request_pass_tick(const struct lhi_view *v)
 
 	/* (bounded: a damaged one may be later than now) */
 	for (int i = 0; i < 16 && began > 0 &&
-	    lhi_request_now(v) <= (uint64_t)began >> TICK_SHIFT; i++)
+	    now_ticks(v) <= (uint64_t)began >> TICK_SHIFT; i++)
 		(void)nanosleep(&nap, NULL);
 }
 

@@ -89,18 +89,6 @@ lhi_session_lock_shim(int fd)
 	return lhi_byte_lock(fd, SHIM_BYTE);
 }
 
-void
-lhi_session_unlock_shim(int fd)
-{
-	lhi_byte_unlock(fd, SHIM_BYTE);
-}
-
-bool
-lhi_session_shim_held(int fd)
-{
-	return lhi_byte_held(fd, SHIM_BYTE) != 0;
-}
-
 /* If death cannot be proved, locks say nothing: then the state decides.  A
  * session that was passed on has a sign of its own. */
 static bool

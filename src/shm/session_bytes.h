@@ -56,10 +56,6 @@ int lhi_session_bar_visits(int fd);
  * description is closed.  0; -EAGAIN: another shim has it; -errno.
  */
 int lhi_session_lock_shim(int fd);
-void lhi_session_unlock_shim(int fd);
-
-/* True if a shim holds it, or in doubt.  Through another description. */
-bool lhi_session_shim_held(int fd);
 
 /* True if the table is being removed; if a living process has that record; or
  * in doubt.  Through a description that holds no session's byte. */

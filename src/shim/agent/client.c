@@ -37,7 +37,9 @@
 #define ACCEPT_PAUSE_S 1
 #define KEPT_FDS 32u
 
-void
+/* Marks a client to be freed by its own event.  Anywhere else it must not be
+ * freed. */
+static void
 client_doom(struct client *c)
 {
 	c->doomed = true;

@@ -386,9 +386,6 @@ void keys_close(struct shim *s);
 int client_listen(struct shim *s, char why[SHIM_WHY_MAX]);
 void client_end(struct shim *s);
 void client_send(struct client *c, const struct lhi_frame *f);
-/* Marks a client to be freed by its own event.  Anywhere else it must not be
- * freed. */
-void client_doom(struct client *c);
 void client_free(struct client *c);
 
 /* questions.c: returns 0 or -ENOMEM. */
