@@ -33,9 +33,19 @@ int
 open_table_to_look(struct lh **lh, const struct table_opts *opts)
 {
 	int e = open_table(lh, opts, LH_NO_CREATE, NULL);
+	char *damage;
 
-	return e == -ENOSPC || e == -EBUSY ? open_table(lh, opts, LH_LOOK,
-	    NULL) : e;
+	if (e == -ENOSPC || e == -EBUSY)
+		return open_table(lh, opts, LH_LOOK, NULL);
+	if (e != -EUCLEAN)
+		return e;
+	/* an unfinished repair does not keep anybody from looking */
+	damage = strdup(lh_error_detail());
+	e = open_table(lh, opts, LH_LOOK, NULL);
+	if (e == 0 && damage != NULL)
+		message("warning: %s", damage);
+	free(damage);
+	return e;
 }
 
 const char *

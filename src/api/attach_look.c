@@ -13,6 +13,10 @@
  * the table's owner and root may inspect, without it.  A repair by force, which
  * does not wait for the byte, may overlap with that: the result may be wrong,
  * and the steps are exact swaps on words that the repair writes.
+ *
+ * The table's words do not keep anybody from looking either: they may say that
+ * a repair is unfinished, because it was killed or a member wrote that.
+ * The table may be half repaired then, and lh_check() says so.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,6 +26,7 @@
 #include "api/attach_look.h"
 #include "base/error.h"
 #include "prim/bytelock.h"
+#include "shm/removal_lock.h"
 #include "shm/session_bytes.h"
 
 /* A session id that no session has, because incarnations do not reach it. */
@@ -35,6 +40,16 @@ is_owner(int fd)
 
 	return geteuid() == 0 || (fstat(fd, &st) == 0 &&
 	    st.st_uid == geteuid());
+}
+
+/* True if a process repairs the table, or perhaps does.  False: its words say
+ * so, and no process has the lock of a repair. */
+static bool
+is_being_repaired(const struct lhi_view *v, int fd)
+{
+	int at_work = lhi_removal_is_at_work(v->path);
+
+	return at_work == 1 || (at_work < 0 && lhi_session_removal_held(fd));
 }
 
 int
@@ -52,7 +67,8 @@ lhi_attach_to_look(struct lh *lh, int fd)
 	if (error != 0 && error != -EAGAIN)
 		return lhi_fail(error, "cannot lock a byte of the live file of "
 		    "%s: %s", lh->v.path, strerror(-error));
-	if (lhi_view_is_repairing(&lh->v) || lhi_view_gone(&lh->v))
+	if (lhi_view_gone(&lh->v) || (lhi_view_is_repairing(&lh->v) &&
+	    is_being_repaired(&lh->v, fd)))
 		return lhi_attach_fail_removal(&lh->v);
 	lh->sid = NO_SESSION;
 	lh->anchor->tag = lh->tag;

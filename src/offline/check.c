@@ -439,6 +439,11 @@ lh_check(struct lh *lh, void (*fn)(const char *finding, void *arg), void *arg)
 	if (error != 0)
 		return error;
 	n = lhi_check_view(&lh->v, LHI_CHECK_LIVE, fn, arg);
+	if (n >= 0 && lhi_view_is_repairing(&lh->v)) {
+		n++;
+		if (fn != NULL)
+			fn("a repair is unfinished: repair it again", arg);
+	}
 	if (n == 0)
 		n = lhi_check_fence(&lh->v, LHI_CHECK_SOUND);
 	return lhi_damaged_or(&lh->v, n);

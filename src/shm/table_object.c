@@ -283,13 +283,18 @@ open_object(const char *path, int access, bool any, struct stat *st)
 	}
 }
 
-/*
- * With `mend`, also opens one that is damaged behind the facts of its header.
- */
+/* Purposes of an open. */
+enum purpose {
+	TO_USE,
+	TO_LOOK,	/* also if a repair did not come to its end */
+	TO_REPAIR,	/* also if it is damaged behind its header's facts */
+};
+
 static int
-open_table(const char *path, bool mend,
+open_table(const char *path, enum purpose purpose,
     struct lhi_geometry *geo, struct lhi_object_id *id)
 {
+	const bool mend = purpose == TO_REPAIR;
 	struct shm_header h;
 	struct stat st;
 	int error = 0, fd = open_object(path, O_RDWR, false, &st);
@@ -321,7 +326,7 @@ open_table(const char *path, bool mend,
 		error = check_time_and_clock(&h, path);
 	if (error == 0)
 		error = check_not_removed(&h, geo, path, fd);
-	if (error == 0 && !mend)
+	if (error == 0 && purpose == TO_USE)
 		error = check_not_repairing(&h, path, fd);
 	if (error != 0) {
 		(void)close(fd);
@@ -345,14 +350,21 @@ int
 lhi_object_open(const char *path,
     struct lhi_geometry *geo, struct lhi_object_id *id)
 {
-	return open_table(path, false, geo, id);
+	return open_table(path, TO_USE, geo, id);
+}
+
+int
+lhi_object_open_to_look(const char *path, struct lhi_geometry *geo,
+    struct lhi_object_id *id)
+{
+	return open_table(path, TO_LOOK, geo, id);
 }
 
 int
 lhi_object_open_to_repair(const char *path,
     struct lhi_geometry *geo, struct lhi_object_id *id)
 {
-	return open_table(path, true, geo, id);
+	return open_table(path, TO_REPAIR, geo, id);
 }
 
 int

@@ -42,6 +42,11 @@ struct lhi_object_id {
 int lhi_object_open(const char *path, struct lhi_geometry *geo,
     struct lhi_object_id *id);
 
+/* The same with LH_LOOK: a repair may have been begun, or any member may have
+ * written that. */
+int lhi_object_open_to_look(const char *path, struct lhi_geometry *geo,
+    struct lhi_object_id *id);
+
 /* The same for a repair: its growth may be damaged, and a repair may have been
  * begun. */
 int lhi_object_open_to_repair(const char *path, struct lhi_geometry *geo,

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Issue 21 A5: the table's owner gets no session, because all records are in use
-# or because a member has locked every byte of the live file.  The owner can
-# still look at the table, break a lease, end a named session, and remove the
-# table.
+# Issue 21 A5: the table's owner gets no session.  All records are in use, or a
+# member has locked every byte of the live file, or the table's words, which a
+# member can write, say that a repair is unfinished.  The owner can still
+# look at the table, break a lease, end a named session, and remove the table.
 #
 # Otherwise a member could lock the operator out.
 . "$(dirname "$0")/lib.sh"
 
-# look WHAT: the verbs, while $holder has key0
+# look WHAT [STATUS]: the verbs, while $holder has key0; fsck has that status
 look() {
 	run lh list
 	is "$status" 0 "$1: list"
@@ -24,7 +24,7 @@ look() {
 	run lh stats --sessions
 	is "$status" 0 "$1: stats --sessions"
 	run lh fsck
-	is "$status" 0 "$1: fsck"
+	is "$status" "${2:-0}" "$1: fsck"
 	run lh verify key0 1
 	is "$status" 1 "$1: verify"
 	run lh log
@@ -102,4 +102,32 @@ run lh run other true
 is "$status" 73 "the bytes of free sessions are locked: 73"
 like "$err" "locked by python3 (pid $locker): end it" "  naming the locker"
 look "locked"
+
+# what a member can write: that a repair is unfinished
+table repairing
+lh run -n key0 true
+"$LEASEHOLD" run --on-loss warn key0 sleep 60 &
+holder=$!
+mind $holder
+until_true 10000 bash -c "'$LEASEHOLD' status key0 | grep -q $holder"
+is "$(lh session open --ttl 1h lasting)" lasting "a named session"
+python3 -c '
+import struct, sys
+
+with open(sys.argv[1], "r+b", buffering=0) as f:
+    f.seek(168)
+    f.write(struct.pack("<Q", 0x6a95e3184bd7f02c))
+    f.seek(128)
+    flags = struct.unpack("<I", f.read(4))[0]
+    f.seek(128)
+    f.write(struct.pack("<I", flags | 4))' \
+    "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.table"
+run lh run other true
+is "$status" 65 "a repair is unfinished, by the table's words: a run is refused"
+run lh list
+like "$err" "did not come to its end" "  list says so"
+run lh fsck
+is "$status" 65 "  and fsck calls it damaged"
+like "$out" "a repair is unfinished" "  for that reason"
+look "unfinished" 65
 finish
