@@ -267,7 +267,7 @@ $(TOOL): $(call objs,tools/*.c) $(DAEMON_A) $(LIB_A)
 
 # what the daemons and the command have in common
 DAEMON_OBJ := $(call objs,src/daemon/*.c)
-# what looks after tables; tests call it too
+# the parts of the reaper; tests call them too
 REAPER_OBJ := $(addprefix $(BUILD)/src/reaper/,reap.o expiry_scan.o sweep.o \
     death_watch.o)
 REAPERD_OBJ := $(filter-out $(REAPER_OBJ),$(call objs,src/reaper/*.c))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands beside a table's object, for whoever cleans up after a test. */
+/* The files beside a table's object, for the cleanup after a test. */
 #ifndef LIVE_FILES_H
 #define LIVE_FILES_H
 

@@ -15,7 +15,7 @@
  *
  * Output goes to standard output in one write(2) a line, so there is no buffer
  * that a fork could duplicate; diagnostics begin with "#".  prove(1) reads it.
- * What is said of a failure goes to standard error, which prove shows.
+ * Diagnostics of a failure go to standard error, which prove shows.
  *
  * Fork.  Only the process that was started prints test lines.  In a forked
  * child ok() and its relatives print nothing when they hold; when they do not,
@@ -191,7 +191,7 @@ static void skip_all(const char *fmt, ...)
 	exit(0);
 }
 
-/* What every check ends in.  Returns whether it held. */
+/* The end of every check.  Returns true if it held. */
 TAP_FMT(4, 0) static int tap_vresult(int held, const char *file, int line,
     const char *fmt, va_list ap)
 {

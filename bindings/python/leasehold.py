@@ -21,7 +21,7 @@
 
 Everything is libleasehold, called through ctypes: nothing has to be built.  The
 library is looked for in $LEASEHOLD_LIBRARY, then where the system has its
-libraries.  What the calls promise is told in its headers.
+libraries.  Its headers describe the calls.
 
 Times are seconds, as int or float.  Failures are exceptions: subclasses of
 Error, which is an OSError with errno and the library's own sentence.  "Busy" of
@@ -185,11 +185,11 @@ class Error(OSError):
 
 
 class Busy(Error, BlockingIOError):
-    """Somebody is in the way, and it was not to be waited for."""
+    """Somebody else holds the key or waits for it, and the call did not wait."""
 
 
 class TimedOut(Error, TimeoutError):
-    """Somebody was in the way until the time was up."""
+    """Others held the key or waited for it until the time was over."""
 
 
 class Deadlock(Error):
@@ -714,7 +714,7 @@ class Table:
         again, and releases it as often.  session: the Session that it is to
         live in, where it stays when the Lease goes.  value: the key's, from the
         grant on.  shareable=True: other threads may release it.
-        deadlock=False: wait for deadlines rather than be told Deadlock."""
+        deadlock=False: wait for deadlines and do not raise Deadlock."""
         opts = _options(**how)
         name, lease, p = _bytes(key, "the key"), _Lease(), self.p
         _interruptible(
@@ -723,7 +723,7 @@ class Table:
         return Lease(self, lease, how.get("session"))
 
     def try_acquire(self, key, **how):
-        """A Lease, or None if somebody is in the way."""
+        """A Lease, or None if the key is busy."""
         try:
             return self.acquire(key, wait=0, **how)
         except Busy:
@@ -839,14 +839,14 @@ class Table:
         return told[0] if told else None
 
     def explain(self, key):
-        """Who is around the key and what they do; None: no such key.  A dict
-        with key (bytes), token, rank (of a wait of this attachment; 0: none),
-        moved, delayed (seconds for which it is kept back), holders, waiters:
-        lists of dicts with id, pid, application, info, mode, run (running,
-        sleeping, blocked, stopped, dead, or None: not to be seen), since
-        (seconds ago); holders with token, left (seconds) and waits_for (the
-        key, as bytes, that the thread waits for); waiters with rank and
-        priority."""
+        """The holders and waiters of a key; None: no such key.  A dict with
+        key (bytes), token, rank (of a wait of this attachment; 0: none),
+        moved, delayed (seconds for which it is kept back), holders and
+        waiters.  The last two are lists of dicts with id, pid, application,
+        info, mode, run and since (seconds ago).  run is running, sleeping,
+        blocked, stopped, dead, or None: it cannot be seen.  Holders also have
+        token, left (seconds) and waits_for (the key, as bytes, that the
+        thread waits for).  Waiters also have rank and priority."""
         told = self._look(lambda p, tell: _lib.lh_explain(
             p, _bytes(key, "the key"), tell, None))
         return told[0] if told else None
@@ -904,7 +904,7 @@ class Table:
 
 
 class Lock(_Released):
-    """A lease that renews itself and tells of its loss.
+    """A lease that renews itself and reports its loss.
 
     Acquired and released any number of times; released at the end of its with
     block.  renew: seconds between renewals, 0 for never, None for a third of
@@ -953,7 +953,7 @@ class Lock(_Released):
         return self
 
     def try_acquire(self):
-        """False if somebody is in the way; does not wait."""
+        """False if the key is busy; does not wait."""
         try:
             self.acquire(0)
         except Busy:

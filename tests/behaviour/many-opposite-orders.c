@@ -2,9 +2,9 @@
 /* test: slow 3 */
 /*
  * Guarantee G1: several keys are acquired in one order whatever the order of
- * the items: four processes that ask for overlapping sets in opposite orders,
- * without a time limit, never wait for each other in a circle, until each has
- * acquired thousands of sets.  No two hold one key at once, which counters
+ * the items.  Four processes ask for overlapping sets in opposite orders,
+ * without a time limit.  They never wait for each other in a circle, until each
+ * has acquired thousands of sets.  No two hold one key at once, which counters
  * under the keys show.
  *
  * Otherwise programs that name their keys in different orders would deadlock.

@@ -121,8 +121,8 @@ mkfifo "$dir/watch"
 ) &
 mind $!
 disown
-# Diagnostics go to 3.  What else would be on 2 (bash tells of each job that is
-# killed) is shown only if something failed.
+# Diagnostics go to 3.  Other lines of 2 (bash writes one for each job that is
+# killed) are shown only if a test failed.
 exec 3>&2 2>"$dir/noise"
 trap 'exit 1' HUP INT TERM
 
@@ -295,9 +295,9 @@ own_places() {
 	done
 }
 
-# tries COMMAND...: until it says true, three times at most.  What depends on the
-# scheduler gets another chance (as t_tries() in C); what holds by itself is
-# looked at each time.
+# tries COMMAND...: until it says true, three times at most.  A check that depends
+# on the scheduler is repeated (as t_tries() in C); one that does not is made
+# each time.
 tries() {
 	local i
 

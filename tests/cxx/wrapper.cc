@@ -138,7 +138,7 @@ failures(const std::string &name)
 	leasehold::lease held = other.acquire("k");
 	o.max_wait = milliseconds(30);
 	throws(std::errc::timed_out, [&] { table.acquire("k", o); },
-	    "a wait that ends in vain");
+	    "a wait that times out");
 	throws(std::errc::invalid_argument, [&] { table.acquire(""); },
 	    "no key");
 	throws(std::errc::filename_too_long,
@@ -162,7 +162,7 @@ outlive(const std::string &name)
 	}
 	ok(l.verify(), "a lease keeps its attachment");
 	l = {};
-	ok(bool(other.try_acquire("k")), "and lets it go");
+	ok(bool(other.try_acquire("k")), "and releases it");
 }
 
 static void
@@ -211,7 +211,7 @@ live(const std::string &name)
 		lock.lock();
 	}
 	ok(bool(other.try_acquire("live")), "released at the brace");
-	ok(seen & LH_EVENT_RENEWED, "a callback was told");
+	ok(seen & LH_EVENT_RENEWED, "a callback was called");
 }
 
 static void

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timing T2, op/death_hint.c: a process that holds three keys is killed, while a
- * waiter of two of them has just begun to sleep for 20 ms, and another one waits
- * until the third is free.  All return before that: the kernel wakes one of them,
- * which wakes the others.
+ * Timing T2, op/death_hint.c: a process that holds three keys is killed.  Just
+ * before, a waiter of two of them has begun to sleep for 20 ms, and another one
+ * waits until the third is free.  All return before the 20 ms are over: the
+ * kernel wakes one of them, which wakes the others.
  *
  * Otherwise the keys of a dead process would be handed over 20 ms later, all
  * but one, or all of them.
