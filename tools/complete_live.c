@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <leasehold.h>
 #include "complete_live.h"
+#include "daemon/paths.h"
 #include "key_list.h"
 #include "open_table.h"
 
@@ -93,7 +94,7 @@ complete_live_tables(bool system, const char *begun)
 
 	if (!system)
 		(void)snprintf(place, sizeof(place), TABLES "%u",
-		    (unsigned)geteuid());
+		    paths_own_number());
 	dir = opendir(place);
 	while (dir != NULL && (d = readdir(dir)) != NULL) {
 		len = strlen(d->d_name);

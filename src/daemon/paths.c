@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include "paths.h"
+#include "shm/outer_uid.h"
 
 static bool
 has_trusted_owner(const struct stat *st)
@@ -80,4 +81,10 @@ paths_take_socket(const char *at_path, int type)
 	if (e != ECONNREFUSED)
 		return -e;
 	return unlink(at_path) == 0 || errno == ENOENT ? 0 : -errno;
+}
+
+unsigned
+paths_own_number(void)
+{
+	return lhi_outer_uid(geteuid());
 }

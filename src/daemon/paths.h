@@ -14,4 +14,7 @@ int paths_make_directory(const char *path, char why[PATHS_ERROR_MAX]);
  * Returns 0 or -errno. */
 int paths_take_socket(const char *path, int type);
 
+/* Returns the number in the name of the directory of this user's tables. */
+unsigned paths_own_number(void);
+
 #endif

@@ -18,7 +18,8 @@
  * on it while it waits for a process's memory, so nobody can delay a judge.
  * (It does for a FIFO.)
  *
- * Place.  /dev/shm/leasehold.<euid>/ID-IDX.sign, euid the maker's, ID the first
+ * Place.  /dev/shm/leasehold.<euid>/ID-IDX.sign, euid the maker's (as it is
+ * outside of its user namespace: outer_uid.c), ID the first
  * half of the table's id, IDX the record.  Nobody else can make a file in that
  * directory (table_dir.c).  It can be searched by all if the table is one of
  * the machine's, for its members.
@@ -89,6 +90,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "prim/descriptor.h"
+#include "shm/outer_uid.h"
 #include "shm/session_sign.h"
 #include "shm/table_dir.h"
 
@@ -100,6 +102,13 @@
 #define SIGN_OF_UID 0x5a3c96e1u	/* no user's word is nearly 0 */
 #define SIGN_MODE 0666
 #define TO_DESCRIPTOR "/proc/self/fd/%d"
+
+/* Returns our effective user, as the record and the place name it. */
+static unsigned
+own_uid(void)
+{
+	return lhi_outer_uid(geteuid());
+}
 
 static void
 name_leaf(char leaf[LEAF_MAX], const struct lhi_view *v, uint32_t idx,
@@ -126,7 +135,7 @@ lhi_sign_note(struct shm_session *se, uint64_t file)
 	uint32_t word = 0;
 
 	if (file != 0) {
-		word = (uint32_t)geteuid() ^ SIGN_OF_UID;
+		word = own_uid() ^ SIGN_OF_UID;
 		sh64_store(&se->sign_file, file);
 		sh64_store(&se->sign_copy, file);
 	}
@@ -175,7 +184,7 @@ lhi_sign_make(const struct lhi_view *v, uint32_t idx, uint64_t *file)
 	struct stat st;
 	int dir, fd = -1, error = 0;
 
-	(void)snprintf(own, sizeof(own), PLACE "/sign", (unsigned)geteuid());
+	(void)snprintf(own, sizeof(own), PLACE "/sign", own_uid());
 	dir = lhi_table_dir_open(own, true);
 	if (dir < 0)
 		return dir;
@@ -194,7 +203,7 @@ lhi_sign_make(const struct lhi_view *v, uint32_t idx, uint64_t *file)
 	if (fd >= 0)
 		(void)close(fd);
 	return lhi_fail(error, "cannot make the second sign of life in " PLACE
-	    ": %s", (unsigned)geteuid(), strerror(-error));
+	    ": %s", own_uid(), strerror(-error));
 }
 
 void
@@ -202,7 +211,7 @@ lhi_sign_remove(const struct lhi_view *v, uint32_t idx)
 {
 	char path[SIGN_PATH_MAX];
 
-	name_sign(path, v, idx, (unsigned)geteuid());
+	name_sign(path, v, idx, own_uid());
 	(void)unlink(path);
 }
 
@@ -211,7 +220,7 @@ lhi_sign_begin(const struct lhi_view *v, uint32_t idx)
 {
 	struct shm_session *se = &v->sessions[idx];
 
-	if ((sh32_load(&se->sign) ^ SIGN_OF_UID) == (uint32_t)geteuid())
+	if ((sh32_load(&se->sign) ^ SIGN_OF_UID) == own_uid())
 		lhi_sign_remove(v, idx);
 	lhi_sign_note(se, 0);
 }
@@ -265,7 +274,7 @@ is_place(const struct lhi_view *v, unsigned uid)
 	if (st.st_dev != v->live.device)
 		return false;
 	errno = EACCES;
-	return S_ISDIR(st.st_mode) && st.st_uid == uid &&
+	return S_ISDIR(st.st_mode) && lhi_outer_uid(st.st_uid) == uid &&
 	    (st.st_mode & 022) == 0;
 }
 
@@ -279,7 +288,7 @@ is_sign(const struct lhi_view *v, const struct shm_session *se, unsigned uid,
 	if (lhi_mutant_on(sign_any_file))
 		return true;
 	return fstat(file, &st) == 0 && S_ISSOCK(st.st_mode) &&
-	    st.st_dev == v->live.device && st.st_uid == uid &&
+	    st.st_dev == v->live.device && lhi_outer_uid(st.st_uid) == uid &&
 	    (st.st_ino == sh64_load(&se->sign_file) ||
 	    st.st_ino == sh64_load(&se->sign_copy));
 }

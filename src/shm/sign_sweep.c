@@ -33,6 +33,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "prim/descriptor.h"
+#include "shm/outer_uid.h"
 #include "shm/session_sign.h"
 #include "shm/sign_sweep.h"
 
@@ -63,7 +64,8 @@ open_place(const char *place, uid_t uid)
 	int dir = lhi_fd_open(place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC);
 
-	if (dir < 0 || (fstat(dir, &st) == 0 && st.st_uid == uid &&
+	if (dir < 0 || (fstat(dir, &st) == 0 &&
+	    lhi_outer_uid(st.st_uid) == uid &&
 	    (st.st_mode & 022) == 0))
 		return dir;
 	(void)close(dir);
@@ -81,7 +83,7 @@ lhi_sign_bury(const struct lhi_view *v, uint32_t idx)
 
 	if (sess_st(sh64_load(&se->state)) != SESS_DEAD ||
 	    !lhi_sign_is_promised(v, idx) ||
-	    (geteuid() != 0 && uid != geteuid()))
+	    (geteuid() != 0 && uid != lhi_outer_uid(geteuid())))
 		return;
 	(void)snprintf(place, sizeof(place), PLACE, (unsigned)uid);
 	(void)snprintf(leaf, sizeof(leaf), "%016" PRIx64 "-%u.sign",
@@ -193,8 +195,9 @@ lhi_sign_sweep_own(void)
 	int saved = errno, dir;
 	char place[LEAF_MAX];
 
-	(void)snprintf(place, sizeof(place), PLACE, (unsigned)geteuid());
-	dir = open_place(place, geteuid());
+	(void)snprintf(place, sizeof(place), PLACE,
+	    (unsigned)lhi_outer_uid(geteuid()));
+	dir = open_place(place, lhi_outer_uid(geteuid()));
 	/* (that there are more signs than room is no harm) */
 	if (dir >= 0)
 		(void)for_each_name(dir, &s, add_sign);

@@ -97,11 +97,13 @@ fail_foreign(const char *dir, uid_t owner, uid_t wanted)
 		return lhi_fail(-EACCES, "%s belongs to user %u, and its "
 		    "tables are user %u's: in a user namespace that may be an "
 		    "owner who has no number here, and all is well outside; "
-		    "else somebody else made it first, and root may remove it "
-		    "(rm -r %s)", dir, (unsigned)owner, (unsigned)wanted, dir);
+		    "else somebody else made it first, and root may rename it "
+		    "(mv %s %s.old)", dir, (unsigned)owner, (unsigned)wanted,
+		    dir, dir);
 	return lhi_fail(-EACCES, "%s belongs to user %u, and its tables are "
-	    "user %u's: somebody else made it first; let root remove it (rm "
-	    "-r %s)", dir, (unsigned)owner, (unsigned)wanted, dir);
+	    "user %u's: somebody else made it first; let root rename it, "
+	    "which ends nobody who uses a table there (mv %s %s.old)", dir,
+	    (unsigned)owner, (unsigned)wanted, dir, dir);
 }
 
 int

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <leasehold/table.h>
 #include "base/error.h"
+#include "shm/outer_uid.h"
 #include "shm/table_object.h"
 
 #define NAME_LEN_MAX 64
@@ -50,6 +51,6 @@ lhi_object_path(char *path, size_t len, const char *name, bool system_wide)
 		(void)snprintf(path, len, PREFIX "system/%s.table", name);
 	else
 		(void)snprintf(path, len, PREFIX "%u/%s.table",
-		    (unsigned)geteuid(), name);
+		    (unsigned)lhi_outer_uid(geteuid()), name);
 	return 0;
 }
