@@ -433,8 +433,6 @@ main()
 	tickets(name);
 	permits(name);
 	robust(name);
-}
-
 	guards(name);
 	names(name);
 	ok(elsewhere(leasehold::table(name)) == 0, "in another file");
