@@ -206,7 +206,8 @@ describe_event(char *buf, size_t room, const struct lh_log_entry *e)
 		(void)snprintf(buf, room, "made the key");
 		return;
 	case LH_LOG_EVICTED:
-		(void)snprintf(buf, room, "forgot the key, to make room");
+		(void)snprintf(buf, room, "removed the key: destroyed, or to "
+		    "make room");
 		return;
 	case LH_LOG_GRANTS_ON:
 		(void)snprintf(buf, room, "switched grants on");

@@ -234,7 +234,9 @@ struct lh_acquire_opts {
  *	lh_error_detail()).  Only in scope LH_LOCAL, and for keys that were once
  *	acquired in it: these stay bound to the disk in every scope;
  *	-EHOSTUNREACH and -EACCES: cluster keys.
- * Signals do not end the wait.
+ * Signals do not end the wait, nor does pthread_cancel(), asynchronous as well:
+ * the thread is cancelled after the wait.  A lease that was granted then stays
+ * until its deadline.  To end a wait, use lh_cancel().
  */
 int lh_acquire(struct lh *lh, const char *key,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);

@@ -39,7 +39,8 @@ enum lh_log_kind {
 	LH_LOG_FOUND_DEAD = 13, /* it found session `other` dead, or ended */
 	LH_LOG_BURIED = 14,	/* it reclaimed what that left behind */
 	LH_LOG_KEY_MADE = 15,
-	LH_LOG_EVICTED = 16,	/* the key was removed to make room */
+	LH_LOG_EVICTED = 16,	/* the key was destroyed, or removed to make
+				 * room */
 	LH_LOG_GRANTS_ON = 17, /* lh_log_grants() */
 	LH_LOG_GRANTS_OFF = 18,
 	LH_LOG_BROKEN = 19,	/* it ended a lease for an operator */

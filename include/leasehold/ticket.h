@@ -111,7 +111,8 @@ int lh_ticket_cancel(struct lh_ticket *ticket);
  * Nothing is acquired.  The caller is not queued and blocks no one; it polls at
  * least every 5 ms, so that a moment between two holders may be missed.  Of
  * opts it uses max_wait_ms, deadline_ns and cancel; NULL: up to an hour.  An
- * unknown key is free, and is not made.
+ * unknown key is free, and is not made.  As with lh_acquire(), pthread_cancel()
+ * does not end the wait.
  *
  * Returns 0; -EAGAIN (max_wait_ms 0: held), -ETIMEDOUT, -ECANCELED; -EINVAL,
  * -ENAMETOOLONG, -ESTALE (table removed), -EUCLEAN, -EPERM.
