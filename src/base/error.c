@@ -159,6 +159,9 @@ report_busy(struct detail *d)
 	else if (b->session)
 		(void)snprintf(who, sizeof(who), "session '%s'",
 		    b->application);
+	else if (b->pid == 0)
+		(void)snprintf(who, sizeof(who), "a process that its session's "
+		    "record does not name");
 	else
 		(void)snprintf(who, sizeof(who), "process %u%s (%s)", b->pid,
 		    b->foreign ? " of another pid namespace" : "",
@@ -173,7 +176,7 @@ report_busy(struct detail *d)
 		    "%u readers, the last one ", b->readers);
 	else if (b->readers == 1)
 		(void)snprintf(readers, sizeof(readers), "one reader, ");
-	if (b->pid != 0)
+	if (b->held)
 		(void)snprintf(d->text, sizeof(d->text),
 		    "%skey '%s' is held by %s%s for %.3f s, token %llu; %s%s",
 		    verdict, b->key, readers, who, held < 0 ? 0 : held,

@@ -19,8 +19,9 @@ struct lhi_busy_detail {
 	int64_t expires_ns;
 	uint64_t token;
 	int64_t delayed_ns;	/* free, but not granted for this long; or 0 */
-	uint32_t pid;		/* 0: nobody holds it */
+	uint32_t pid;		/* of the holder; 0: its record has none */
 	uint32_t readers;	/* 0: it is held exclusively */
+	bool held;		/* false: it is free */
 	bool shim;		/* the shim holds it */
 	bool session;		/* a named session, `application`, holds it */
 	bool bound;		/* that lives as long as process `pid` */

@@ -76,6 +76,7 @@ describe_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy_detail *b)
 	struct shm_session *se = &v->sessions[
 	    si < v->geo.max_sessions ? si : 0];
 
+	b->held = true;		/* whatever any member wrote into its record */
 	b->pid = sh32_load_rlx(&se->pid);
 	memcpy(b->application, se->application, sizeof(b->application) - 1);
 	b->foreign = lhi_session_is_foreign(v, owner);
@@ -119,7 +120,7 @@ lhi_busy_detail_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int
 		}
 	}
 	b.delayed_ns = lhi_named_delayed(v, s, w);
-	if (b.pid == 0)
+	if (!b.held)
 		(void)lhi_queue_walk(v, s, is_own_wait, &b.waiters);
 	if (lhi_slot_key(v, s, key) != 0)
 		memcpy(b.key, key, strnlen(key, sizeof(b.key) - 1));

@@ -145,6 +145,19 @@ wait $living 2>/dev/null
 run lh fsck --repair --force
 is "$status" 0 "  that is killed: repaired"
 
+table nameless
+"$LEASEHOLD" run --policy strict k sleep 60 &
+living=$!
+mind $living
+until_true 10000 lh status k
+poke $living pid=0
+run lh run -n k true
+is "$status" 75 "the record of a holder names no process"
+like "$err" "key 'k' is held by a process that its session's record does not" \
+    "  its key is not called free"
+kill -KILL $living
+wait $living 2>/dev/null
+
 table blamed
 undead k
 poke "$killed" pid=1 "start=$(awk '{print $22}' /proc/1/stat)"
