@@ -40,6 +40,9 @@
  *	CN2, before W2	no note: it was releasing
  *	W17, before CN5	the note is of the version before, so that a release
  *			leaves it: the next holder finds it without need
+ *
+ * tests/model/consistency.pml has all orders of CN1 to CN4 with leases that end
+ * at any step.
  */
 #include "shm/consistency.h"
 #include "shm/damaged.h"
