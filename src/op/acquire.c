@@ -388,20 +388,12 @@ lhi_key_acquire_other(struct lh_key *k, enum lhi_how how,
 	return key_acquire_at_once(k, opts, lease);
 }
 
-/* Acquires with options in exclusive mode, on the straight path if they are
- * usual ones. */
+/* Completes a LATE grant on the straight path; claim 0 has the key's mark. */
 static __attribute__((noinline)) int
-key_acquire_opts(struct lh_key *k, const struct lh_acquire_opts *opts,
-    struct lh_lease *l, struct lhi_claim_cache *m)
+key_acquire_late(struct lh_lease *lease)
 {
-	uint64_t slot_ref = __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED);
-	enum lhi_how how;
-
-	if (unlikely(!has_usual_opts(m, opts, slot_ref)))
-		return key_acquire_at_once(k, opts, l);
-	how = acquire_usual(m, m->lh, k->lh, slot_ref, l);
-	return likely(how == GRANTED) ? 0 :
-	    lhi_key_acquire_other(k, how, opts, l);
+	return lhi_key_acquire_other(lhi_claim_cache_current->marked, LATE,
+	    NULL, lease);
 }
 
 static __attribute__((noinline, cold)) int
@@ -409,14 +401,6 @@ fail_null(void)
 {
 	return lhi_fail(-EINVAL, "no key, or no lease to fill, was given "
 	    "(NULL)");
-}
-
-/* Completes a LATE grant on the straight path; claim 0 has the key's mark. */
-static __attribute__((noinline)) int
-key_acquire_late(struct lh_lease *lease)
-{
-	return lhi_key_acquire_other(lhi_claim_cache_current->marked, LATE,
-	    NULL, lease);
 }
 
 /* Neither of the straight paths with a mark. */
@@ -430,8 +414,25 @@ key_acquire_unmarked(struct lh_key *k, const struct lh_acquire_opts *opts,
 		return lhi_own(NULL);
 	if (opts == NULL)
 		return lhi_key_acquire_other(k, UNTOUCHED, NULL, lease);
-	return opts->mode == LH_SHARED ? key_acquire_at_once(k, opts, lease) :
-	    key_acquire_opts(k, opts, lease, lhi_claim_cache_current);
+	return key_acquire_at_once(k, opts, lease);
+}
+
+/* Acquires with options in exclusive mode, on the straight path if they are
+ * usual ones. */
+static __attribute__((noinline)) int
+key_acquire_opts(struct lh_key *k, const struct lh_acquire_opts *opts,
+    struct lh_lease *l, struct lhi_claim_cache *m)
+{
+	uint64_t slot_ref = __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED);
+	enum lhi_how how;
+
+	if (unlikely(l == NULL) || unlikely(k->lh == NULL))
+		return key_acquire_unmarked(k, opts, l);
+	if (unlikely(!has_usual_opts(m, opts, slot_ref)))
+		return key_acquire_at_once(k, opts, l);
+	how = acquire_usual(m, m->lh, k->lh, slot_ref, l);
+	return likely(how == GRANTED) ? 0 :
+	    lhi_key_acquire_other(k, how, opts, l);
 }
 
 /* True if the options are those of a reader, and say nothing that the straight
@@ -497,9 +498,9 @@ key_revive_late(struct lh_key *k, const struct lh_acquire_opts *opts,
 	return lhi_key_acquire_other(k, LATE, opts, l);
 }
 
-/* With options. */
+/* With options, in shared mode. */
 static NOIPA int
-key_acquire_opts_given(struct lh_key *k, const struct lh_acquire_opts *opts,
+key_acquire_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *l)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
@@ -531,7 +532,9 @@ lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
 	if (unlikely(k == NULL))
 		return key_acquire_unmarked(k, opts, lease);
 	if (opts != NULL)
-		return key_acquire_opts_given(k, opts, lease);
+		return opts->mode == LH_SHARED ?
+		    key_acquire_shared(k, opts, lease) :
+		    key_acquire_opts(k, opts, lease, m);
 	if (unlikely(lease == NULL) || unlikely(m->rec[0].mark !=
 	    __atomic_load_n(&k->mark, __ATOMIC_RELAXED)) ||
 	    lhi_mutant_on(use_number))

@@ -115,8 +115,10 @@ lhi_cached_claim_set(struct lhi_cached_claim *r, enum lhi_use use)
 	if (!lhi_mutant_on(mark_after_use))
 		r->mark = NO_MARK;
 	r->use = use == CACHED_HELD ? CACHED_FREE : use;
-	r->word = use == CACHED_HELD ? r->token << VER_SHIFT | r->held_low :
-	    word_make(WORD_FREE, CAUSE_DIED, 0); /* not known: no grant's */
+	if (use == CACHED_HELD)
+		r->word = r->token << VER_SHIFT | r->held_low;
+	else if (!lhi_mutant_on(lent_stays))
+		r->word = word_make(WORD_FREE, CAUSE_DIED, 0); /* no grant's */
 }
 
 /* Forgets which key the claim had. */
