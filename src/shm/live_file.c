@@ -322,6 +322,14 @@ open_in(int dir, const char *path, const char *leaf, int object,
 		(void)close(fd);
 		return error;
 	}
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    check_file(fd, path, leaf, place) == 0) {
+		(void)close(fd);
+		return lhi_fail(-EUCLEAN, "%s beside %s belongs to user %u, "
+		    "and the table to user %u: let root give it back (chown "
+		    "%u)", leaf, path, (unsigned)st.st_uid, (unsigned)
+		    table.st_uid, (unsigned)table.st_uid);
+	}
 	(void)close(fd);
 	return lhi_fail(-EUCLEAN, "%s beside %s is not the file of the table's "
 	    "owner that it has to be: stop the table's users and remove it "
