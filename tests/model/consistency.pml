@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The note of a robust key (src/shm/consistency.c, op/mark_consistent.c): is
- * each holder told that a robust holder left without a release, until one has
+ * The note of a robust key (src/shm/consistency.c, op/mark_consistent.c): does
+ * each holder see that a robust holder left without a release, until one has
  * declared the resource consistent?
  *
  * One key.  HOLDERS processes acquire it USES times each, robust or not, may
- * declare it consistent if they were told, and release it.  EXPIRES times a
+ * declare it consistent if they saw a note, and release it.  EXPIRES times a
  * lease ends under its holder, at any step; so does a death, because a holder
  * may take no step after that.
  *
  * Left out: readers, hand-overs (CN5), and versions that come back.
  *
  * Properties.
- *  P1	A holder is told if a robust holder's lease ended without a release, and
+ *  P1	A holder sees a note if a robust holder's lease ended without a release, and
  *	nobody has repaired the resource under a lease since.
- *  P2	If no lease ended so, nobody is told.
+ *  P2	If no lease ended so, no holder sees a note.
  *  P3	A declaration that fails, because the lease was lost, leaves a note, if
  *	nobody has been granted the key since.
  *
