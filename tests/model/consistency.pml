@@ -12,8 +12,8 @@
  * Left out: readers, hand-overs (CN5), and versions that come back.
  *
  * Properties.
- *  P1	A holder sees a note if a robust holder's lease ended without a release, and
- *	nobody has repaired the resource under a lease since.
+ *  P1	A holder sees a note if a robust holder's lease ended without a
+ *	release, and nobody has repaired the resource under a lease since.
  *  P2	If no lease ended so, no holder sees a note.
  *  P3	A declaration that fails, because the lease was lost, leaves a note, if
  *	nobody has been granted the key since.
