@@ -135,7 +135,7 @@ print_key(const struct lh_key_info *info, void *arg)
 		printf("%-9s%s\n", "mode", show_mode(info->mode));
 	printf("%-9s%" PRIu64 "%s\n", "token", show_token(info),
 	    info->n_holders == 1 || info->token == 0 ? "" :
-	    info->n_holders > 1 ? " (the latest)" : " (the last)");
+	    info->n_holders > 1 ? " (the latest)" : " (the next is larger)");
 	printf("%-9s%s\n", "scope", show_scope(info->scope));
 	if (info->cluster != LH_CLUSTER_LOCAL)
 		printf("%-9s%s%s%s\n", "right", show_right(info->cluster),
