@@ -232,7 +232,8 @@ secure_ranges(struct lhi_view *v, bool attached)
 	int error = 0;
 
 	missing = !lhi_token_ceiling_is_on_disk(v);
-	if (!lhi_mutant_on(range_shared) && (missing || is_overtaken(v))) {
+	if (!lhi_mutant_on(range_shared) &&
+	    (missing || (attached && is_overtaken(v)))) {
 		atomic_store(&v->ranges_lost, true);
 		error = claim_range(v, 0);
 	}
