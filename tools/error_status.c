@@ -34,6 +34,7 @@ error_status(int error)
 	case ENOENT:		/* it could not be created */
 	case EEXIST:
 	case ENOSPC:
+	case EROFS:
 		return EX_CANNOT_CREATE;
 	case EACCES:
 	case EPERM:

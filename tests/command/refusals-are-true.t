@@ -22,7 +22,7 @@ delayed() { lh list disk | grep -q delayed; }
 ok "a key whose session ended uncleanly is delayed in the list" \
     until_true 10000 delayed
 run lh list disk
-like "$(grep disk <<<"$out" | tr -s ' ')" " s 0 -" "  with the time that is left"
+like "$(grep disk <<<"$out" | tr -s ' ')" "s 0 -" "  with the time that is left"
 run lh run -n disk true
 is "$status" 75 "  and a run does not get it"
 
@@ -46,7 +46,7 @@ like "$err" "df -i /dev/shm" "  says what to look at"
 run unshare -m bash -c 'mount -o remount,bind,ro /dev/shm /dev/shm 2>/dev/null ||
     { mount --bind /dev/shm /dev/shm && mount -o remount,bind,ro /dev/shm; }
     exec "$LEASEHOLD" run k true'
-is "$status" 71 "/dev/shm is read-only: 71, an error of the system"
+is "$status" 73 "/dev/shm is read-only: 73, it cannot be made"
 like "$err" "read-only" "  says so"
 
 # shellcheck disable=SC2016
