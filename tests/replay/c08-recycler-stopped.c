@@ -62,6 +62,7 @@ play_all(void)
 		n++;
 	is(lh_open(&none, table, &o), -ENOSPC, "the table is full");
 	replay_kill("victim");
+	replay_hide_dead(lh[0]);
 
 	replay_hold("recycler", "session.recycling");
 	replay_fork("recycler", open_and_try, sh);

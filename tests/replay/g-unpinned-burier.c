@@ -112,6 +112,7 @@ play(const char *point, int nth)
 	replay_fork("dying", hold, sh);		/* uses the second */
 	ok(t_await(&sh->had, 1, REPLAY_MS), "a process holds %d keys", KEYS);
 	replay_kill("dying");
+	replay_hide_dead(lh);
 
 	diag("the reclaimer stands at %s, %d", point, nth);
 	replay_hold_nth("reclaimer", point, nth);

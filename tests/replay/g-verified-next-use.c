@@ -11,11 +11,14 @@
  */
 #include <errno.h>
 #include "replay.h"
+#include "proc/attachment.h"
+#include "shm/claim_record.h"
 
 #define PLACES 22
+#define OTHERS ((int)SHM_GROUP - 1)
 
 static struct lh *lh, *other;
-static struct lh_lease lease, next;
+static struct lh_lease lease, next, others[OTHERS];
 static char key[16], beside[16];
 
 static int
@@ -26,6 +29,15 @@ read_and_go(void *unused)
 	int error;
 
 	(void)unused;
+	/* so that one claim of the thread's group is left for both reads */
+	for (int i = 0; i < OTHERS; i++) {
+		char name[24];
+
+		snprintf(name, sizeof(name), "%s-%d", key, i);
+		error = lh_acquire(lh, name, &o, &others[i]);
+		if (error != 0)
+			return error;
+	}
 	o.mode = LH_SHARED;
 	error = lh_acquire(lh, key, &o, &mine);
 	lease = mine;
@@ -68,9 +80,12 @@ stopped_at(int n)
 		    "released, and the other key read");
 	}
 	is(replay_result("verifier"), -ESTALE, "at load %d: not held", n);
+	is(lid_claim(next.id[1]), lid_claim(lease.id[1]), "by one claim");
 	is(lh_release(other, &r), 0, "released");
 	is(lh_release(other, &rb), 0, "released");
 	is(lh_release(lh, &next), 0, "released");
+	for (int i = 0; i < OTHERS; i++)
+		is(lh_release(lh, &others[i]), 0, "released");
 }
 
 int

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "replay.h"
 #include "prim/shared.h"
+#include "proc/attachment.h"
 
 #ifndef LHI_HOOKS
 #error "replays need a library with named points: build with F=hooks"
@@ -281,6 +282,16 @@ replay_kill(const char *role)
 	/* neither ends this run, nor does it go on from where it stood */
 	r->runs = atomic_load(&r->ended.count);
 	atomic_store(&r->go.count, atomic_load(&r->held.count));
+}
+
+void
+replay_hide_dead(struct lh *lh)
+{
+	struct shm_session *se = lh->v.sessions;
+
+	for (uint32_t i = 0; i < lh->v.geo.max_sessions; i++)
+		if (sh32_load_rlx(&se[i].pid) != (uint32_t)getpid())
+			sh64_store(&se[i].pidns_ino, 1);
 }
 
 void

@@ -101,6 +101,10 @@ int replay_finish(const char *role);
 /* Ends the role's child process with SIGKILL. */
 void replay_kill(const char *role);
 
+/* Makes the processes of other sessions ones of a pid namespace that nobody can
+ * see, so that nothing but their bytes proves that they have ended. */
+void replay_hide_dead(struct lh *lh);
+
 /* Runs fn(arg) in a child process, and kills it at that point. */
 void replay_killed_at(const char *role, const char *point,
     int (*fn)(void *arg), void *arg);
