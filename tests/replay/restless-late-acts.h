@@ -385,7 +385,7 @@ cancel_waiter(struct stage *st)
 	thread = t_thread(wait_for_k, st);
 	if (!t_await_waiters(st->lh, "k", 1))
 		bail_out("nobody waits");
-	t_sleep_ms(20);
+	t_sleep_ms(10);	/* between two of its looks */
 	error = lh_cancel(&st->cancel);
 	(void)t_join(thread);
 	return error;
