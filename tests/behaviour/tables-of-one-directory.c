@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantee G2: two tables of one name share a fence directory (two containers
- * with one home).  Who opens one claims a range for it when the other has
- * claimed one since.  A reaper claims only when its own table needs tokens, or
- * when its own file is missing.
+ * with one home).  A process that opens one claims a range for it if the other
+ * has claimed one since.  A reaper claims only when its own table needs tokens,
+ * or when its own file is missing.
  *
  * Otherwise the two reapers would drive each other on, two ranges a second,
  * although nobody uses a token.
