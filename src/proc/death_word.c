@@ -23,8 +23,9 @@
  * after 20 ms, as without the word.
  *
  * It is armed by the thread that opens the table.  When that ends while the
- * process lives, the first use of the table by another thread, or its next
- * wait, arms the word anew.  Nothing is done when a key is acquired.
+ * process lives, the first use of the table by another thread arms the word
+ * anew.  Threads that have used it before do nothing, so waiters may ask every
+ * 20 ms from then on.  Nothing is done when a key is acquired.
  *
  * Crash or stop (row Z1 of doc/protocol.md): before the entry is linked, the
  * word names a thread whose end nobody marks; while the word is marked and not
@@ -73,18 +74,6 @@ lhi_death_word_arm(struct lh *lh)
 	if (lh->death == NULL)
 		sh32_store(&v->ring->death, 0);
 	errno = saved;
-}
-
-void
-lhi_death_word_tend(struct lh *lh)
-{
-	const struct shm_ring *ring = lh->v.ring;
-
-	if (ring == NULL || is_armed(ring))
-		return;
-	lhi_proc_lock();
-	lhi_death_word_arm(lh);
-	lhi_proc_unlock();
 }
 
 void

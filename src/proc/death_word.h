@@ -10,10 +10,6 @@
  * lhi_proc_lock(). */
 void lhi_death_word_arm(struct lh *lh);
 
-/* The same for a thread that is about to wait; takes lhi_proc_lock() only if
- * there is something to do. */
-void lhi_death_word_tend(struct lh *lh);
-
 /* Ends it, before the session ends.  Under lhi_proc_lock(). */
 void lhi_death_word_disarm(struct lh *lh);
 
