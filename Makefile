@@ -330,7 +330,8 @@ $(filter $(ALONE),$(SHIM_TESTS)): $(BUILD)/%: $(BUILD)/%.o $(SHIM_SUPPORT) \
 	$(link_with) $(SHIM_LIBS) -linih
 
 # memory that is not there at the moment
-$(BUILD)/tests/shim/shimd-no-memory: ALL_LDFLAGS += -Wl,--wrap=calloc
+$(BUILD)/tests/shim/shimd-no-memory: ALL_LDFLAGS += -Wl,--wrap=calloc \
+    -Wl,--wrap=strdup
 
 # processes of a cluster's hosts; a shim that is killed or stopped by itself
 CLUSTER	:= $(addprefix $(BUILD)/tests/cluster/,contend cutter flood)

@@ -78,20 +78,21 @@ keep_lease(struct lh_key *k, const struct lh_lease *l)
 	return 0;
 }
 
-/* Finds the thread's claim cache for that handle.  Returns 0; -EINVAL (NULL,
- * closed), -EPERM (inherited), -ENOMEM, -EUCLEAN. */
-static int
-find_cache(struct lh_key *k, struct lhi_claim_cache **m)
+/* Finds the thread's claim cache for that handle.  Returns it, or NULL with
+ * -EINVAL (NULL, closed), -EPERM (inherited), -ENOMEM or -EUCLEAN in *error. */
+static struct lhi_claim_cache *
+find_cache(struct lh_key *k, int *error)
 {
-	int error;
+	struct lhi_claim_cache *m;
 
-	if (k == NULL)
-		return lhi_fail(-EINVAL, "no key was given (NULL)");
-	error = lhi_own(k->lh);
-	if (error != 0)
-		return error;
-	*m = lhi_claim_cache_get(k->lh);
-	return *m != NULL ? 0 : lhi_fail(-ENOMEM, "out of memory");
+	*error = k == NULL ? lhi_fail(-EINVAL, "no key was given (NULL)") :
+	    lhi_own(k->lh);
+	if (*error != 0)
+		return NULL;
+	m = lhi_claim_cache_get(k->lh);
+	if (m == NULL)
+		*error = lhi_fail(-ENOMEM, "out of memory");
+	return m;
 }
 
 /* Locks with options, or if claim 0 does not have the handle's mark, or is
@@ -99,11 +100,11 @@ find_cache(struct lh_key *k, struct lhi_claim_cache **m)
 static NOIPA int
 lock_other(struct lh_key *k, const struct lh_acquire_opts *opts)
 {
-	struct lhi_claim_cache *m = NULL;
+	int error;
+	struct lhi_claim_cache *m = find_cache(k, &error);
 	struct lh_lease l;
-	int error = find_cache(k, &m);
 
-	if (error != 0)
+	if (m == NULL)
 		return error;
 	if ((is_held_by_claim_0(m, k) || *find_hold(m, k) != NULL) &&
 	    !lhi_mutant_on(locks_twice))
@@ -213,11 +214,11 @@ fail_not_locked(const struct lh_key *k)
 static NOIPA int
 unlock_other(struct lh_key *k)
 {
-	struct lhi_claim_cache *m = NULL;
+	int error;
+	struct lhi_claim_cache *m = find_cache(k, &error);
 	struct lhi_key_hold **p, *h;
-	int error = find_cache(k, &m);
 
-	if (error != 0)
+	if (m == NULL)
 		return error;
 	if (is_held_by_claim_0(m, k))
 		return unlock_claim_0(m, k);
@@ -247,13 +248,13 @@ lh_key_unlock(struct lh_key *k)
 int
 lh_key_lease(struct lh_key *k, struct lh_lease *lease)
 {
-	struct lhi_claim_cache *m = NULL;
+	int error;
+	struct lhi_claim_cache *m = find_cache(k, &error);
 	struct lhi_key_hold *h;
 	struct shm_claim *c;
 	uint64_t st;
-	int error = find_cache(k, &m);
 
-	if (error != 0)
+	if (m == NULL)
 		return error;
 	if (lease == NULL)
 		return lhi_fail(-EINVAL, "no lease was given to fill (NULL)");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 7 */
-/* test: alone: its calloc() fails (--wrap=calloc) */
+/* test: alone: its calloc() and strdup() fail (--wrap) */
 /*
  * A shim gets no memory once, at each place on its way to a newer base, to the
  * holders' names, and to the claims of a killed shim.  The caller gets an error
  * or the answer, the request is repeated, and no other host has the key before
- * D. (--wrap=calloc)
+ * D.  The endpoints that cannot be copied are an error as well.
  *
  * Otherwise a moment without memory would end leases, or give a key to two
  * hosts.
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include <bsd/sys/queue.h>
+#include "shim/store/endpoint.h"
 #include "support/hosts.h"
 
 #define PLACES_MAX 60
@@ -38,6 +39,17 @@ __wrap_calloc(size_t n, size_t size)
 	    (in_answer || !answers_alone) && --left == 0)
 		return NULL;
 	return __real_calloc(n, size);
+}
+
+static bool no_copy;
+
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+
+char *
+__wrap_strdup(const char *text)
+{
+	return no_copy ? NULL : __real_strdup(text);
 }
 
 /* A call whose answer has not come; a store that closes forgets some. */
@@ -145,6 +157,20 @@ drawn(struct host *h, int place)
 	return yes;
 }
 
+static void
+endpoints_without_memory(void)
+{
+	struct endpoints e;
+	char why[SHIM_WHY_MAX] = "";
+	int error;
+
+	no_copy = true;
+	error = endpoints_parse(&e, "http://127.0.0.1:1", why, sizeof(why));
+	no_copy = false;
+	is(error, -ENOMEM, "endpoints without memory are refused");
+	ok(strstr(why, "memory") != NULL, "and the reason is given: %s", why);
+}
+
 /* Asks for the holder.  True if it is named, or if there is no memory. */
 static bool
 looked(struct host *h, int place, unsigned *refused)
@@ -203,6 +229,7 @@ main(void)
 	unsigned refused = 0;
 	int place = 0, late = 0;
 
+	endpoints_without_memory();
 	hosts_begin(2);
 	hosts_do(do_begin, a);
 	cmp(token_of_now(a), >, 0, "the key is here");

@@ -249,9 +249,11 @@ question_add(struct client *c, uint32_t id, const char *key, size_t len)
 	struct query *a = c->n_queries < SHIM_QUERIES_MAX ?
 	    calloc(1, sizeof(*a)) : NULL;
 
-	if (a != NULL && q == NULL)
+	if (a == NULL)
+		return false;
+	if (q == NULL)
 		q = new_question(c->s, c->user, key, len);
-	if (a == NULL || q == NULL) {
+	if (q == NULL) {
 		free(a);
 		return false;
 	}

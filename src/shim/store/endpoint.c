@@ -97,6 +97,10 @@ endpoints_parse(struct endpoints *e, const char *text, char *why, size_t room)
 	bool tls;
 
 	memset(e, 0, sizeof(*e));
+	if (copy == NULL) {
+		(void)snprintf(why, room, "out of memory");
+		return -ENOMEM;
+	}
 	while (what == NULL && (word = strsep(&rest, ",")) != NULL) {
 		struct endpoint *one = &e->list[e->n];
 		const char *p = word + strspn(word, " \t");

@@ -24,8 +24,8 @@ struct endpoints {
 	bool names;		/* some hosts are names, not addresses */
 };
 
-/* Parses "scheme://host:port,...".  Returns 0, or -EINVAL with a sentence in
- * `why`. */
+/* Parses "scheme://host:port,...".  Returns 0, or -EINVAL or -ENOMEM with a
+ * sentence in `why`. */
 int endpoints_parse(struct endpoints *e, const char *text, char *why,
     size_t room);
 
