@@ -39,6 +39,7 @@ static const struct verb {
 	{ "verify", verb_verify, "is this token that of a present lease?" },
 	{ "watch", verb_watch, "who comes and goes, as it happens" },
 	{ "top", verb_top, "the busiest keys of a table, again and again" },
+	{ "tables", verb_tables, "every table of the machine" },
 	{ "init", verb_init, "make a table" },
 	{ "stats", verb_stats, "a table's sizes, and how far it is filled" },
 	{ "fsck", verb_fsck, "check a table, or repair it" },

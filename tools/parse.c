@@ -43,6 +43,18 @@ parse_pid(const char *what, const char *text, int32_t *pid)
 }
 
 int
+parse_uid(const char *what, const char *text, uid_t *uid)
+{
+	uint64_t n;
+
+	/* the last number means "no user" to the kernel */
+	if (parse_number(what, text, UINT32_MAX - 1, &n) != 0)
+		return EX_BAD_USAGE;
+	*uid = (uid_t)n;
+	return 0;
+}
+
+int
 parse_lease_id(const char *what, const char *text, uint64_t id[2])
 {
 	char half[17] = "";

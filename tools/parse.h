@@ -5,11 +5,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include "open_table.h"
 
 /* Each returns 0, or EX_BAD_USAGE after a message that names `what`. */
 int parse_key(const char *key);
 int parse_pid(const char *what, const char *text, int32_t *pid);
+int parse_uid(const char *what, const char *text, uid_t *uid);
 int parse_lease_id(const char *what, const char *text, uint64_t id[2]);
 
 /* Explains the option that getopt_long() has just refused by returning `c`.

@@ -22,6 +22,8 @@
  *	log_history.c		what an event does to the holders
  *	show_counters.c		counters of `stats`
  *	rates.c			rates of `top`
+ *	table_scan.c		the tables of the machine, for `tables`
+ *	other_user.c		becomes another user, for --uid
  *	complete.c		what could be typed next, for shells
  *	complete_live.c		names of keys, sessions and tables for that
  *	snapshot_diff.c		changes between two looks, for `watch`
@@ -79,6 +81,7 @@ int verb_convert(int argc, char **argv);
 int verb_verify(int argc, char **argv);
 int verb_watch(int argc, char **argv);
 int verb_top(int argc, char **argv);
+int verb_tables(int argc, char **argv);
 int verb_value(int argc, char **argv);
 int verb_version(int argc, char **argv);
 
