@@ -10,9 +10,18 @@
 #include "base/freezer.h"
 #include "base/procstat.h"
 
-#define STATE_TO_START 19	/* fields from the state to the start time */
+#define STATE_TO_FLAGS 6	/* fields from the state to the flags */
+#define FLAGS_TO_START 13	/* and from there to the start time */
 #define TASK_READS 64		/* most reads of the list of threads */
 #define THREADS_ASKED 64	/* most threads asked whether they run */
+
+static const char *
+skip_fields(const char *p, int n)
+{
+	while (p != NULL && n-- > 0)
+		p = strchr(p + 1, ' ');
+	return p;
+}
 
 /* Parses "1 (any (name) at all) S 0 1 ...".  The name ends at the last
  * parenthesis. */
@@ -26,8 +35,9 @@ parse_stat(const char *text, struct lhi_procstat *ps)
 	p += 2;
 	ps->state = *p;
 	ps->parent = (pid_t)strtol(p + 1, NULL, 10);
-	for (int i = 0; i < STATE_TO_START && p != NULL; i++)
-		p = strchr(p + 1, ' ');
+	p = skip_fields(p, STATE_TO_FLAGS);
+	ps->flags = p == NULL ? 0 : (uint32_t)strtoul(p + 1, NULL, 10);
+	p = skip_fields(p, FLAGS_TO_START);
 	if (p == NULL)
 		return false;
 	ps->start_ticks = strtoull(p + 1, NULL, 10);
@@ -159,9 +169,12 @@ lhi_procstat_runs(pid_t pid, struct lhi_procstat *ps)
 }
 
 bool
-lhi_procstat_read_at(int dir, struct lhi_procstat *ps)
+lhi_procstat_read_at(int task, pid_t tid, struct lhi_procstat *ps)
 {
-	return read_stat_at(dir, "stat", ps);
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "%d/stat", (int)tid);
+	return read_stat_at(task, path, ps);
 }
 
 bool

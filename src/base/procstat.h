@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What /proc says about a process or thread.  It is never a proof, only a hint:
- * which process to wake or probe, or whether a pid was reused.
+ * What /proc says about a process or thread.  It is only a hint: which process
+ * to wake or probe, or whether a pid was reused.  prim/process_end.c alone
+ * proves something by it.
  */
 #ifndef LHI_PROCSTAT_H
 #define LHI_PROCSTAT_H
@@ -13,6 +14,7 @@
 struct lhi_procstat {
 	char state;		/* 'R', 'S', 'T', ... */
 	pid_t parent;
+	uint32_t flags;		/* the kernel's PF_ bits */
 	uint64_t start_ticks;	/* start time since boot; with the pid it
 				 * identifies a process */
 };
@@ -27,9 +29,9 @@ bool lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps);
  * (base/freezer.h).  False also if that is not visible. */
 bool lhi_procstat_runs(pid_t pid, struct lhi_procstat *ps);
 
-/* Reads the state of the first thread of the process whose directory of /proc
- * is open as `dir`: of that process, also if its pid is another's by now. */
-bool lhi_procstat_read_at(int dir, struct lhi_procstat *ps);
+/* Reads the state of a thread of the process whose directory /proc/PID/task is
+ * open as `task`: of that process, also if its pid is another's by now. */
+bool lhi_procstat_read_at(int task, pid_t tid, struct lhi_procstat *ps);
 
 /* Reads the state of this process, whatever its pid is in /proc.  Returns false
  * with errno (or 0). */

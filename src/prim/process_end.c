@@ -3,12 +3,25 @@
  * Proves that a process has ended while its memory is still being torn down,
  * which takes 50 to 110 ms for a GiB.  shm/session_liveness.c asks.
  *
- * A thread that the kernel ends gives up the process's memory (task->mm) first,
- * under the task's lock and for ever.  It runs no user code after that, and
- * what it has stored before is seen by whoever sees that it has no memory.  The
- * link /proc/PID/task/TID/exe is read through task->mm, without a reference to
- * the memory, so reading it does not delay the end.  ENOENT means that the
- * thread has no memory, or is gone.
+ * A thread that the kernel ends first gets the flag PF_EXITING, then it walks
+ * the robust list, then it gives up the process's memory (task->mm), under the
+ * task's lock.  All of that is for ever.  It runs no user code after the first.
+ * Two facts about a thread are therefore proofs:
+ *
+ *	no memory	The link /proc/PID/task/TID/exe is read through
+ *			task->mm.  ENOENT means that the thread has none, or is
+ *			gone.  A process that sees that also sees what
+ *			the thread stored before.
+ *	exiting		The flags stand in /proc/PID/task/TID/stat.  A store is
+ *			seen before a later one on x86 only, so elsewhere
+ *			nothing is concluded from the flag.
+ *
+ * The second is needed where the waiter that the robust list woke runs in place
+ * of the dying thread, on its processor.  It would have to sleep until the
+ * kernel has torn down all memory.  But reading `stat` takes a reference to the
+ * memory while there is some.  If the dying thread gave up its own meanwhile,
+ * the reader would have to tear it down.  So `exe` is read several times before
+ * that.  A thread that is running gives up its memory within that time.
  *
  * A list of threads is no snapshot.  A thread that is looked at late may have
  * been made by one that was not listed, and a list may end early at a thread
@@ -16,21 +29,21 @@
  * the next one and end was called dead in 1 of 90 questions.  So:
  *
  *	1 list the threads, in one call
- *	2 read each one's exe: ENOENT, or there is no proof
+ *	2 ask for each one: it has ended, or there is no proof
  *	3 read how many threads the process has (links of the directory task)
  *	4 list again: as many as that, and all of them in the first list
- *	5 compare the start time, through the same directory
+ *	5 compare the start time of the first thread, through that directory
  *
- * Then every thread that there was at 4 had no memory at 2, so none of them
- * could make another, and there is no other.
+ * Then every thread that there was at 4 had ended at 2, so none of them could
+ * make another, and there is no other.
  *
  * Not covered: another process that shares the memory (vfork(), or clone() with
  * CLONE_VM), because it is not a thread of this one.  Its memory's byte lock is
  * held, but the session counts as dead.  Such a child runs nothing of the
  * library before exec.
  *
- * A process that has executed another program has memory again.  Nothing here
- * is in shared memory.
+ * A process that has executed another program has memory again, and its thread
+ * is not exiting.  Nothing here is in shared memory.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -47,6 +60,14 @@
 #define LIST_LEN 8192
 #define ENTRY_MAX 280		/* of one name at most */
 #define THREADS_MAX 250
+#define LOOKS 5			/* at exe: about 15 us */
+#define PF_EXITING 0x4u		/* the kernel's; proc(5) has the field */
+
+#if defined(__x86_64__) || defined(__i386__)
+#define STORES_IN_ORDER 1
+#else
+#define STORES_IN_ORDER 0
+#endif
 
 /* Lists the threads in one call, which the kernel answers in one walk.  Returns
  * how many, or -1 if those were not all. */
@@ -61,8 +82,6 @@ list_threads(int task, int tid[THREADS_MAX])
 	ssize_t len;
 	int n = 0;
 
-	if (lseek(task, 0, SEEK_SET) != 0)
-		return -1;
 	len = getdents64(task, list.bytes, sizeof(list));
 	if (len <= 0 || len > (ssize_t)sizeof(list) - ENTRY_MAX)
 		return -1;
@@ -77,14 +96,30 @@ list_threads(int task, int tid[THREADS_MAX])
 	return n;
 }
 
-/* True if that thread has no memory any more. */
 static bool
-has_no_memory(int task, int tid)
+has_no_memory(int task, pid_t tid)
 {
 	char path[32], to[4];
 
-	(void)snprintf(path, sizeof(path), "%d/exe", tid);
+	(void)snprintf(path, sizeof(path), "%d/exe", (int)tid);
 	return readlinkat(task, path, to, sizeof(to)) < 0 && errno == ENOENT;
+}
+
+/* Step 2.  *start is set to when the thread started, if that was read. */
+static bool
+has_thread_ended(int task, pid_t tid, uint64_t *start)
+{
+	struct lhi_procstat ps;
+
+	errno = 0;
+	for (int i = 0; i < LOOKS; i++)
+		if (has_no_memory(task, tid))
+			return true;
+	if (errno != 0 || !STORES_IN_ORDER ||
+	    !lhi_procstat_read_at(task, tid, &ps))
+		return false;
+	*start = ps.start_ticks;
+	return ps.flags & PF_EXITING;
 }
 
 /* True if all n threads of `later` are among those of `first`.  Both lists are
@@ -103,50 +138,49 @@ is_part_of(const int *later, int n, const int *first, int n_first)
 	return true;
 }
 
-/* Steps 1 to 4. */
 static bool
-have_threads_ended(int task)
+have_threads_ended(int task, pid_t pid, uint64_t start_ticks)
 {
 	int first[THREADS_MAX], later[THREADS_MAX], n, n_later;
+	uint64_t start = 0, of_other;
+	struct lhi_procstat ps;
 	struct stat st;
 
 	n = list_threads(task, first);
 	if (n <= 0)
 		return false;
 	for (int i = 0; i < n; i++)
-		if (!has_no_memory(task, first[i]))
+		if (!has_thread_ended(task, first[i],
+		    first[i] == pid ? &start : &of_other))
 			return false;
-	if (lhi_mutant_on(listed_once))
-		return true;
-	if (fstat(task, &st) != 0)
-		return false;
-	n_later = list_threads(task, later);
-	return n_later > 0 && st.st_nlink == (nlink_t)n_later + 2 &&
-	    is_part_of(later, n_later, first, n);
+	if (!lhi_mutant_on(listed_once)) {
+		if (fstat(task, &st) != 0 || lseek(task, 0, SEEK_SET) != 0)
+			return false;
+		n_later = list_threads(task, later);
+		if (n_later <= 0 || st.st_nlink != (nlink_t)n_later + 2 ||
+		    !is_part_of(later, n_later, first, n))
+			return false;
+	}
+	if (start == 0 && lhi_procstat_read_at(task, pid, &ps))
+		start = ps.start_ticks;
+	return start == start_ticks ||
+	    (start != 0 && lhi_mutant_on(start_uncompared));
 }
 
 bool
 lhi_process_has_ended(pid_t pid, uint64_t start_ticks)
 {
-	int saved = errno, dir, task = -1;
-	struct lhi_procstat ps;
+	int saved = errno, task;
 	bool ended = false;
 	char path[32];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	dir = pid <= 0 || start_ticks == 0 ? -1 :
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	task = pid <= 0 || start_ticks == 0 ? -1 :
 	    open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir >= 0)
-		task = openat(dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (task >= 0)
-		ended = have_threads_ended(task) &&
-		    lhi_procstat_read_at(dir, &ps) &&
-		    (ps.start_ticks == start_ticks ||
-		    lhi_mutant_on(start_uncompared));
-	if (task >= 0)
+	if (task >= 0) {
+		ended = have_threads_ended(task, pid, start_ticks);
 		(void)close(task);
-	if (dir >= 0)
-		(void)close(dir);
+	}
 	errno = saved;
 	return ended;
 }

@@ -5,7 +5,8 @@
  *
  * A holder has two threads.  After the kill each ends at its own pace: it runs
  * no more user code; the kernel walks its robust list; it gives up its
- * memory.  The walk marks the word if that names the thread, and wakes one
+ * memory.  EARLY: the proof sees that it is exiting, which it is before the
+ * walk.  The walk marks the word if that names the thread, and wakes one
  * sleeper.  Thread 1 has armed the word; it may end by itself, and then thread
  * 2 may arm the word anew.  Two keys are held, and each has a front waiter.  A
  * waiter reads the word.  It asks for the proof if the word is marked or a look
@@ -71,6 +72,9 @@ inline wake_one()
 inline end_thread(me)
 {
 	runs[me] = 0;
+#ifdef EARLY
+	memory[me] = 0;
+#endif
 	atomic {
 		if
 		:: word == me -> word = MARKED; wake_one()
