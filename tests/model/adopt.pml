@@ -7,9 +7,9 @@
  *
  * Host A has a table: D, a right of this epoch, its base, the name of a
  * session, and the key's lock, that a process has or the shim.  Its shim lives
- * LIVES times; each step is one that a kill can come after.  What a life knows
- * is lost with it, what it sent is not: ENQUEUE, CONFIRM, DELETE and MAKE may be
- * done at any later time, or never.  Host B queues, and is granted in one step
+ * LIVES times; each step is one that a kill can come after.  The knowledge of a
+ * life is lost with it, but the calls that it sent are not: ENQUEUE, CONFIRM,
+ * DELETE and MAKE may be done at any later time, or never.  Host B queues, and is granted in one step
  * when it is first (cluster.pml has the insides); it ends sessions whose
  * heartbeats it has not heard of for a TTL, and revokes their leases any time
  * later.  A session's number is its name and its lease; a claim's is its
@@ -155,7 +155,7 @@ inline no_claim()
 	cc = NOTHING; cc_rev = 0; cc_age = 0
 }
 
-/* What is under way stays so, or is lost. */
+/* A call that is under way stays so, or is lost. */
 inline drop_calls()
 {
 	if
@@ -238,7 +238,7 @@ inline leave(i)
 	late_delete[i] = true
 }
 
-/* Which of two is that of the right, or of the last one?  host.c,
+/* True if claim i is that of the right, or of the last right; host.c,
  * is_its_claim(). */
 #ifdef MUTANT_BOTH
 #define IS_ITS_CLAIM(i)	false
@@ -546,7 +546,7 @@ end:	do
 		:: true
 		fi;
 		cc = NOTHING; cc_rev = 0; cc_age = 0; anchor = false }
-	/* What comes late. */
+	/* Calls that are done late. */
 	:: atomic { late_make[1] -> late_make[1] = false; do_make(1) }
 	:: atomic { late_make[2] -> late_make[2] = false; do_make(2) }
 	:: atomic { late_delete[1] || late_enqueue[1] ||

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is said of a claim that is moving (shm/session_named_end.c): several present one
- * lease of a named session, to hand it over to claims of their own, or to make
- * it a reader's, or exclusive again; any of them may be killed anywhere.  (A
- * reader's that is handed over stays in the chain: handoff_shared.pml.)
+ * The note of a claim that is moving (shm/session_named_end.c).  Several
+ * processes present one lease of a named session.  They hand it over to claims
+ * of their own, or convert it to shared, or to exclusive again.  Any of them may
+ * be killed anywhere.  (A shared claim that is handed over stays in the chain:
+ * handoff_shared.pml.)
  *
  *	state[c]	the use in which claim c is HELD; 0: FREE
  *	word		ver << 3 | claim; in use[claim] it was granted
@@ -12,7 +13,7 @@
  * A use that is converted, or moved, is the next one (seq + 2^20 + 1).
  *
  *	P1	a claim that is held, and named by no word, is marked when all is
- *		over: so its chunk's next keeper takes it back
+ *		over: so its chunk's next keeper frees it
  *	P2	a reader's lease, as long as it is not certain that it came in
  *		time, is marked
  *	P3	nobody was killed: no claim that is held is marked when all is
@@ -147,8 +148,8 @@ proctype converter()
 over:	skip
 }
 
-/* He lives: killed between the two, his claim is the session's until the
- * lease's deadline. */
+/* It lives: if it were killed between the two steps, its claim would be the
+ * session's until the lease's deadline. */
 proctype releaser()
 {
 	byte f, q, w;

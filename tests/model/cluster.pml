@@ -14,13 +14,13 @@
  * (the real ones: margin, rho and slack).
  *
  * A host may CONFIRM whenever it is first, as if it knew, and EARLY times for
- * nothing.  With TURNS it has a watch as well: each deletion is told it, in
- * their order and any time later; of GAPS of them it is told only that it
- * missed something.  Of a look it keeps who is ahead, and the deletion of the
- * last of them grants (batch.c, TURN) what it may go by until its D.  Somebody
- * deletes up to FORCES keys that wait, or the session of one, by hand: that is
- * what a gap could hide.  (Who is first and loses its key by hand is told so,
- * and that may be late.)
+ * nothing.  With TURNS it has a watch as well, which reports each deletion, in
+ * their order and any time later.  In place of GAPS of them the watch only
+ * reports that it missed something.  A host keeps from a look which keys are
+ * ahead, and the deletion of the last of them grants the key until D (batch.c,
+ * TURN).  Somebody deletes up to FORCES keys that wait, or the session of one,
+ * by hand: a gap could hide that.  (A host that is first and loses its key by
+ * hand hears of it, maybe late.)
  *
  * Left out: readers (two of them could have one turn, with one token: they do
  * not), many keys (each is first from its own turn on; the latest of these is
@@ -40,9 +40,9 @@
  * session), OLD (an answer to the last session counts).  Of turns: TURN_OLD (a
  * deletion that is older than the look), TURN_ONE (one of those ahead was
  * deleted, not all), TURN_GAP (and some changes were missed), TURN_EARLY (some
- * were told before the look's answer), TURN_AGE (the token is the key's age),
- * TURN_HELD (who is told of its key's deletion goes on waiting), TURN_SESSION (or
- * of its session's).
+ * were reported before the look's answer), TURN_AGE (the token is the key's
+ * age), TURN_HELD (a host that hears of its key's deletion goes on waiting),
+ * TURN_SESSION (or of its session's).
  */
 #ifndef ONLY
 #define ONLY 0
@@ -91,7 +91,7 @@ mtype = { IDLE, ASKED, QUEUED, GRANTED, LEAVING, OVER };
 mtype st[2];
 byte age[2];			/* of the key, as known */
 
-/* What a host knows of its queue. */
+/* The knowledge that a host has of its queue. */
 byte ahead[2];			/* of a look: a bit for each session's key */
 byte looked[2];			/* its revision */
 bool sure[2];			/* and nothing was missed since */
@@ -124,7 +124,7 @@ byte steal_mod[2], steal_s[2], to_sweep[2];
 #define ALL_AHEAD(s)	(AHEAD_OF(s, 0) + 2 * AHEAD_OF(s, 1) + \
 			    4 * AHEAD_OF(s, 2))
 
-/* Who has no session to ask with any more does not. */
+/* A host that has no session left to ask with does not listen. */
 #define LISTENS(h)	(TURNS && (st[h] != OVER || cur[h] == 0))
 
 inline tell(h, s)
@@ -223,7 +223,7 @@ inline turn(h, r)
 	grant(h)
 }
 
-/* A deletion is told. */
+/* The watch reports a deletion. */
 inline hear(h)
 {
 	heard[h] = (rq[h] != 0 -> rev_of : 0);
@@ -267,7 +267,7 @@ inline hear(h)
 	whose = 0; rev_of = 0
 }
 
-/* What a look found, which does not grant. */
+/* A look has found that others are ahead. */
 inline wait(h)
 {
 	st[h] = QUEUED;
@@ -480,7 +480,7 @@ end:	do
 	:: atomic { forces > 0 && WAITS(1) && ALIVE(1) && LISTENS(1) ->
 		forces--; skey[1] = 0; rev++; told[1]!OWN,rev }
 	:: atomic { !ALIVE(1) && q[1] != 0 -> gone(1) }
-	/* What was given up is done after all. */
+	/* A call that was given up is done after all. */
 	:: atomic { late_hb != NONE ->
 		if
 		:: ALIVE(late_hb) -> skey[late_hb]++

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the models share: how a lock word is written, and how processes die.
+ * Parts that the models share: how a lock word is written, how processes die.
  *
  * Death.  `kill_one` chooses a victim among the processes that have done
  * anything; the victim, whose body stands under `unless`, can take no further

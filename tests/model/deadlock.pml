@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deadlocks (src/inspect/waits_for.c, src/op/deadlock.c): is whoever is told of a
- * circle of waits on one that stood whole at one moment, is one told of each
- * and not more, and does none stay?
+ * Deadlocks (src/inspect/waits_for.c, src/op/deadlock.c).  Three questions:
+ * does every circle of waits that is reported exist at one moment, does exactly
+ * one thread of a circle give way, and is every circle broken?
  *
- * Threads take two keys, one after another in any order, and then release both,
- * ROUNDS times.  A wait is one word (which key, number of the use), a
- * key's another (holder, version); the two are written at different steps.  Who
- * waits may look at any time, LOOKS times: it goes from wait to holder to wait,
- * one read a step, until it comes back to itself, then reads all again; the
- * thread with the highest number on the circle gives way.  GIVEUPS waits end by
- * themselves.  When nobody can do anything else, all who wait look once more.
+ * Each thread takes two keys, one after another in any order, and then releases
+ * both, ROUNDS times.  A wait is one word (a key, the number of the use).  A
+ * key has another (holder, version).  The two are written at different steps.
+ * A waiting thread may look for a circle at any time, LOOKS times.  It goes
+ * from wait to holder to wait, one read a step, until it comes back to itself.
+ * Then it reads all of them again.  The thread with the highest number on the
+ * circle gives way.  GIVEUPS waits end by themselves.  When no other step is
+ * possible, each waiting thread looks once more.
+ *
+ * Numbers and versions only serve to be compared with what was read before.  So
+ * the model has no counters: each thread has a bit for each word that it has
+ * read, and each write sets the bits of those who have read the word.  A
+ * version is never used twice, so both say the same.
  *
  * Left out: readers, queues (a circle through a queue's order has the same
  * kind of steps), deadlines, deaths, priorities.
  *
  * Properties.
- *  P1	Who finds a circle twice was right in the moment between the two: each
- *	on it waited for a key that the next one held.
- *  P2	Who gives way is the only one on its circle that does (unless other
- *	waits end by themselves meanwhile).
+ *  P1	If a thread finds a circle twice, the circle exists between the two
+ *	readings: each thread on it waits for a key that the next one holds.
+ *  P2	Only one thread on a circle gives way (unless other waits end by
+ *	themselves meanwhile).
  *  P3	Nobody waits for ever.
  *
- * Mutants: ONCE (what is found once counts), SEQ (a wait's number is not
- * compared), RULE (whoever finds a circle gives way).
+ * Mutants: ONCE (a circle that is found once counts), SEQ (the number of a wait
+ * is not compared), RULE (each thread that finds a circle gives way).
  */
 #ifndef ONLY
 #define ONLY 0
@@ -43,13 +49,23 @@
 #define NT 3
 #endif
 
-/* 0: does not wait; else key + 1; and which use */
-byte wait[NT], use[NT];
-byte holder[2], ver[2];	/* holder: thread + 1 */
-#define WORD(k)	(ver[k] * 4 + holder[k])
-byte ended;
+byte wait[NT];		/* 0: does not wait; else key + 1 */
+byte holder[2];		/* 0: free; else thread + 1 */
 byte giveups = GIVEUPS;
-bool leaving[NT];	/* told, and still waiting */
+bool leaving[NT];	/* it gives way, and still waits */
+
+/* Of each thread: the words that it has read, and those written since. */
+byte noted[NT], changed[NT];
+#define OF_WAIT(t)	(1 << (t))
+#define OF_KEY(k)	(8 << (k))
+#define OF_GRANTS	32
+
+inline written(bits)
+{
+	changed[0] = changed[0] | (noted[0] & (bits));
+	changed[1] = changed[1] | (noted[1] & (bits));
+	changed[NT - 1] = changed[NT - 1] | (noted[NT - 1] & (bits))
+}
 
 /* In one moment: does a waits-for path of n steps lead from t to t? */
 inline real_circle(t)
@@ -82,33 +98,47 @@ inline real_circle(t)
 }
 
 #ifdef MUTANT_SEQ
-#define CHANGED(j)	(wait[who[j]] != what[j])
+#define CHANGED(t, j)	(wait[who[j]] != what[j])
 #else
-#define CHANGED(j)	(wait[who[j]] != what[j] || use[who[j]] != uses[j])
+#define CHANGED(t, j)	(changed[t] & OF_WAIT(who[j]))
 #endif
+
+inline forget(t)
+{
+	noted[t] = 0; changed[t] = 0;
+	j = 0;
+	do
+	:: j < NT -> who[j] = 0; what[j] = 0; j++
+	:: else -> break
+	od;
+	j = 0; n = 0; cur = 0; max = 0; real = false
+}
 
 /* told: on a circle, and the one to give way */
 inline look(t)
 {
-	told = false;
-	n = 0;
 	cur = t;
 	max = t;
 	do
-	:: n < NT ->
-		d_step { who[n] = cur; what[n] = wait[cur]; uses[n] = use[cur] };
+	:: n < NT && cur != NT ->
+		d_step {
+			who[n] = cur;
+			what[n] = wait[cur];
+			noted[t] = noted[t] | OF_WAIT(cur);
+			if
+			:: what[n] == 0 -> cur = NT
+			:: else
+			fi
+		};
 		if
-		:: what[n] == 0 -> cur = NT; break
+		:: cur == NT -> break
 		:: else
 		fi;
 		d_step {
-			k = what[n] - 1;
-			vers[n] = WORD(k);
-			cur = (holder[k] == 0 -> NT : holder[k] - 1);
-			if
-			:: cur != NT && cur > max -> max = cur
-			:: else
-			fi;
+			noted[t] = noted[t] | OF_KEY(what[n] - 1);
+			cur = (holder[what[n] - 1] == 0 -> NT :
+			    holder[what[n] - 1] - 1);
+			max = (cur != NT && cur > max -> cur : max);
 			n++
 		};
 		if
@@ -121,24 +151,19 @@ inline look(t)
 	:: cur == t ->
 		real_circle(t);
 		told = true;
-		j = 0;
 #ifndef MUTANT_ONCE
 		do
-		:: j < n ->
-			d_step {
-				k = what[j] - 1;
-				if
-				:: CHANGED(j) -> told = false
-				:: else
-				fi
-			};
-			d_step {
-				if
-				:: WORD(k) != vers[j] -> told = false
-				:: else
-				fi
-			};
-			j++
+		:: told && j < n ->
+			d_step { told = !CHANGED(t, j) };
+			if
+			:: told ->
+				d_step {
+					told = !(changed[t] &
+					    OF_KEY(what[j] - 1));
+					j++
+				}
+			:: else
+			fi
 		:: else -> break
 		od;
 #endif
@@ -150,58 +175,46 @@ inline look(t)
 	fi
 }
 
-inline forget()
-{
-	d_step {
-		j = 0;
-		do
-		:: j < NT ->
-			who[j] = 0; what[j] = 0; uses[j] = 0; vers[j] = 0; j++
-		:: else -> break
-		od;
-		j = 0; k = 0; cur = 0; max = 0
-	}
-}
-
 active [NT] proctype thread()
 {
-	byte me = _pid, taken, round, looks, key, w;
-	byte who[NT], what[NT], uses[NT], vers[NT];
-	byte n, cur, max, i, j, k, x, y;
+	byte me = _pid, taken, round, looks, key;
+	byte who[NT], what[NT];
+	byte n, cur, max, i, j, x, y;
 	bool told, real, last;
 
-next:	if
-	:: round == ROUNDS -> goto done
-	:: round < ROUNDS && taken < TAKES
-	:: round < ROUNDS && taken == TAKES -> goto let_go
-	fi;
-	if
-	:: holder[0] != me + 1 -> key = 0
-	:: holder[1] != me + 1 -> key = 1
-	fi;
-	d_step { wait[me] = key + 1; use[me]++ };
-	last = false;
+next:	skip;
+	atomic {
+		if
+		:: round == ROUNDS -> goto done
+		:: round < ROUNDS && taken == TAKES -> goto let_go
+		:: round < ROUNDS && taken < TAKES
+		fi;
+		/* no other thread changes whether it is ours */
+		if
+		:: holder[0] != me + 1 -> key = 0
+		:: holder[1] != me + 1 -> key = 1
+		fi;
+		wait[me] = key + 1;
+		written(OF_WAIT(me))
+	};
 again:	if
 	:: holder[key] == 0 ->
-		d_step { wait[me] = 0; use[me]++ };
-		d_step {
-			w = 0;
+		d_step { wait[me] = 0; written(OF_WAIT(me)) };
+		atomic {
 			if
 			:: holder[key] == 0 ->
 				holder[key] = me + 1;
-				ver[key]++;
-				w = 1
+				written(OF_KEY(key) | OF_GRANTS);
+				taken++;
+				key = 0;
+				goto next
 			:: else
 			fi
 		};
-		if
-		:: w == 1 -> taken++; goto next
-		:: else
-		fi;
-		d_step { wait[me] = key + 1; use[me]++ };
+		d_step { wait[me] = key + 1; written(OF_WAIT(me)) };
 		goto again
 	:: looks < LOOKS -> looks++; goto look_now
-	:: giveups > 0 -> giveups--; goto leave
+	:: atomic { giveups > 0 -> giveups--; goto leave }
 	:: timeout -> last = true
 	fi;
 look_now:
@@ -217,45 +230,49 @@ look_now:
 				    !leaving[who[j]]);
 				j++
 			:: else -> break
-			od
+			od;
+			forget(me)
 		};
 		goto leave
-	:: else
+	:: else -> d_step { forget(me) }
 	fi;
-	forget();
 	if
 	:: last ->
 		/* whoever gives way is another: then somebody is granted
 		 * something, before we can be on a new circle */
-		last = false;
-		w = ver[0] + ver[1];
-		atomic { holder[key] == 0 || ver[0] + ver[1] != w -> goto again }
+		d_step { last = false; noted[me] = OF_GRANTS };
+		atomic {
+			holder[key] == 0 || changed[me] != 0 ->
+			noted[me] = 0; changed[me] = 0;
+			goto again
+		}
 	:: else -> goto again
 	fi;
 
-leave:	skip;
-	d_step {
+leave:	atomic {
 		leaving[me] = false;
 		wait[me] = 0;
-		use[me]++;
+		written(OF_WAIT(me));
 		told = false;
-		n = 0;
-		real = false
+		last = false;
+		key = 0
 	};
-	forget();
-	taken = TAKES;
-	goto next;
 
-let_go:	if
-	:: holder[0] == me + 1 -> holder[0] = 0
-	:: else
-	fi;
-	if
-	:: holder[1] == me + 1 -> holder[1] = 0
-	:: else
-	fi;
-	taken = 0;
-	round++;
-	goto next;
-done:	ended++
+let_go:	skip;
+	atomic {
+		if
+		:: holder[0] == me + 1 -> holder[0] = 0; written(OF_KEY(0))
+		:: else
+		fi
+	};
+	atomic {
+		if
+		:: holder[1] == me + 1 -> holder[1] = 0; written(OF_KEY(1))
+		:: else
+		fi;
+		taken = 0;
+		round++;
+		goto next
+	};
+done:	looks = 0
 }

@@ -4,7 +4,7 @@
  * process may go by, and do tokens rise over both?  (src/op/cluster_check.c, shm/cluster_right.c
  * and the order of steps of leasehold-shimd)
  *
- * What exists:
+ * These exist:
  *	clock		`now`, one for all (drift is in the margin of D)
  *	the cluster	`sess`, our session that lives there (0: none), `beat`,
  *			when its last heartbeat was received; `ours`, what we

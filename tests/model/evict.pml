@@ -37,7 +37,7 @@
  * Properties.
  *  P1	No key is linked twice, unmarked; the list ends.
  *  P2	Tokens of a key grow, over eviction and return.		(G2)
- *  P3	Whoever is granted a lock has the slot's present life, and it is its
+ *  P3	A lock is granted in the slot's present life only, and that is its
  *	key's.							(C15)
  *  P4	No slot begins a new life while somebody sleeps in its queue. (C15)
  *  P5	One holder a key.					(G1)

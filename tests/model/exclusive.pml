@@ -6,7 +6,7 @@
  * Three processes, two keys, one claim each, so that a claim is used again and
  * again, on either key.  An operation is begun by any process at any time, as
  * long as its budget (-DACQUIRES=... and so on, over all processes) lasts:
- *	acquire	allocate the claim (take it back first if it is terminal),
+ *	acquire	allocate the claim (free it first if it is terminal),
  *		announce, swap the word, read the clock; on the way, free
  *		the word for a holder that is past its deadline or dead
  *	release, extend	anybody's lease: the caller is the holder's other
@@ -23,14 +23,14 @@
  * Left out: the queue (queue.pml), shared mode, tokens beyond the version,
  * eviction, the cause in a FREE word (the version alone makes it unique), seq
  * and version wrap, weak memory (all is sequentially consistent).  Dead and
- * reborn sessions are told apart by dead[] alone, without incarnations.
+ * reborn sessions differ in dead[] alone, without incarnations.
  *
  * Properties.
  *  P1	A word is swapped, and a grant or an extension reported, only
  *	while nobody else is certain of the key.  Certain is a live holder
  *	from the return of its grant until it calls release, or the
- *	deadline comes that it was told or the earlier one that it has
- *	asked for since.				(G1, G3)
+ *	deadline comes that the grant reported, or the earlier one that it
+ *	has asked for since.				(G1, G3)
  *  P2	Tokens grow with every grant.			(G2)
  *  P3	A FREE claim is named by no word.
  *  P4	An operation that met a word of a dead or expired holder has not

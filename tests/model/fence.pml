@@ -4,7 +4,7 @@
  * new table begin above everything that was ever issued?  (C14, scope `local`,
  * and I4 of op/token_ceiling.c: every scope)
  *
- * Three processes (or -DUSERS=2), one name, one directory.  What exists:
+ * Three processes (or -DUSERS=2), one name, one directory.  These exist:
  *	directory	a set of numbers, each a file.  `dir` is what processes
  *		see; `disk` is what was there at the last sync; a number in
  *		`dirty` was linked or unlinked since, and after a power loss it
@@ -21,12 +21,12 @@
  *		case, secure the table, and use its latest range
  *	GRANTS	who is attached, however long ago, uses the table: if it is not
  *		sealed, secures it first; then reads the latest range
- *	AWAY	the disk does not answer who would secure a table; he stays
- *		attached
+ *	AWAY	the disk does not answer a process that would secure a table;
+ *		the process stays attached
  *	RAISES	a user of a table, however old its mapping, claims a further
  *		range for it
- *	KEEPS	a reaper, who has no session, secures the table if it is sealed
- *		when he begins, but does not seal it himself
+ *	KEEPS	a reaper, which has no session, secures the table if it is
+ *		sealed when the reaper begins, but does not seal it
  *	REMOVES	the name is removed by hand (nothing else happens)
  *	RETIRES	the table is removed properly: flag, latest frozen, name
  *	REPAIRS	all who are attached are gone, and the table is repaired: its
@@ -39,7 +39,7 @@
  *
  * Claim(at least): scan; link to the next number, or while that exists the one
  * after; sync the directory (through what was opened before the link, so that
- * an error is told); scan again: with K higher ones ours may be a number that
+ * an error is reported); scan again: with K higher ones ours may be a number that
  * was used and pruned, so try above them; else prune those with K higher ones
  * in that scan.  K is 64 there and 2 here.
  * Raise: look at flag and name, claim, look at both again, then: load latest,
@@ -50,18 +50,18 @@
  * Left out: contents of files (tests/fence/images), the temporary file, the
  * wall-clock floor, an older directory restored, tokens within a range (they
  * are token_range.pml's), that a repair lifts all keys above the ceiling as well
- * (offline/repair.c, M3): here the seal alone has to see to P4.
+ * (offline/repair.c, M3): here the seal alone has to keep P4.
  *
  * Properties.
  *  P1	No number is claimed twice, hence no range used by two tables.
- *  P2	What is used of a table is above all that was used of tables before it.
+ *  P2	Each range that a table uses is above all that earlier tables used.
  *									(G2)
- *  P3	What is used of an old table later is below all that was used of newer
- *	ones.								(G2)
+ *  P3	Each range that an old table uses later is below all that newer ones
+ *	used.								(G2)
  *  P4	A table's ranges rise: what is read as the latest is not below any that
  *	was used.							(G2)
- *  P5	Whatever a power loss leaves, it has a number not below any that was
- *	published.
+ *  P5	Every image that a power loss may leave has a number not below any that
+ *	was published.
  *  P6	A retired table gets no further range.
  *
  * Mutants leave out one rule each:
@@ -221,7 +221,7 @@ inline done()
 	reaper = false
 }
 
-/* A failed sync is told to everyone who has the directory open. */
+/* A failed sync is reported to everyone who has the directory open. */
 #ifdef MUTANT_RETRY
 #define AFTER_FAULT	skip
 #define NEXT_TRY	sync

@@ -4,10 +4,10 @@
  *
  * Claim 1 holds the key in use Q, version 1.  Copies of that lease are
  * presented: handed over to claim 2 and to claim 3, extended, and released, the
- * latter two also in the use that it is moved to (op/lease_verify.c).  Whoever wants
- * the key (claim 4, and claim 1 itself when it is free again) settles it at the
- * deadline, as everybody does.  Or claim 1 is taken back for another key, since
- * no word names it (op/session_claim.c).  Time passes.
+ * latter two also in the use that it is moved to (op/lease_verify.c).  A claim
+ * that wants the key (claim 4, and claim 1 itself when it is free again) settles
+ * it at the deadline, as everybody does.  Or claim 1 is used for another key,
+ * since no word names it (op/session_claim.c).  Time passes.
  *
  *	state	seq << 3 | later << 2 | st: one of two deadlines
  *	word	ver << 3 | claim; claim 0: FREE
@@ -200,7 +200,7 @@ proctype extender()
 	fi;
 	if
 #ifndef MUTANT_GRANTED
-	:: atomic { word == WORD(1, 1) ->		/* it is told */
+	:: atomic { word == WORD(1, 1) ->		/* reported */
 #else
 	:: atomic { true ->
 #endif

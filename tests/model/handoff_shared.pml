@@ -15,7 +15,7 @@
  *	word	ver << 4 | shared << 3 | claim; claim 0: FREE
  *	next	tag << 4 | mark << 3 | claim
  *
- *	P1	nobody is granted the key for himself while a reader is certain
+ *	P1	nobody is granted the key exclusively while a reader is certain
  *		of it
  *	P2	of a lease that was released, or that was judged to be over,
  *		nothing comes to life again: a hand-off that says so has not

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lease under policy live: does moving its deadline on for its holder ever
- * take from the holder what it was told, or keep a key that should go?
+ * A lease under policy live: when others move its deadline on for its holder,
+ * can it end before the deadline that the holder knows, or stay held too long?
  *
  * One lease, held from the beginning, of TTL ticks; the clock goes to TMAX.
  *	holder	verifies nothing, but extends (-DEXTENDS) by one or TTL ticks:
@@ -14,8 +14,8 @@
  * A deadline is 2 x tick, and 1 more if the holder made it (I3).
  *
  * Properties.
- *  P1	The lease is not ended before the deadline that its holder was told, or
- *	has asked for since.					(G1)
+ *  P1	The lease is not ended before the deadline that its holder got at the
+ *	grant, or has asked for since.				(G1)
  *  P2	When nobody is in an operation, the deadline that stands has come, or
  *	was made before the one before it had; but by a holder that was stopped
  *	before it could look.					(G3)

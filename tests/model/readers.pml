@@ -17,8 +17,8 @@
  *	OBSERVES a bystander computes the token of a version that may be old
  *	LATES	a deadline passes; KILLS: deaths at any step (common.pml),
  *		burial by whole walk, and rebirth
- * An owner who needs its claim, idle or ended, takes it back: ends it, marks
- * it, walks until the word is seen not to name it.  Each access to shared
+ * An owner that needs its claim, idle or ended, frees it first: it ends the
+ * claim, marks it, and walks until the word is seen not to name it.  Each access to shared
  * memory is one step.  In a walk: load of the link, load of the state,
  * validation, one swap each to expire or revoke, mark, unlink.
  *

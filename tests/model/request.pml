@@ -1,35 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Request ids: may one request be granted twice, and does who repeats it get
- * the very lease?  (src/shm/request_record.c, src/op/idempotency.c)
+ * Request ids: may one request be granted twice, and does a process that
+ * repeats it get the same lease?  (src/shm/request_record.c,
+ * src/op/idempotency.c)
  *
  * Three processes make requests, TRIES rounds each at most: 1 and 2 by id 1, 3
- * by either.  Three places, any of which will do for any id.  The lock is one
- * that everybody may have at once (shared mode), so that nothing but the index
- * keeps a request from being granted twice; a lease lives in a session that
- * survives its process.  A process may die anywhere.  Each access to shared
- * memory is a step.
+ * by either.  Three places, any of which will do for any id.  All of them may
+ * hold the lock at once (shared mode), so that nothing but the index keeps a
+ * request from being granted twice.  A lease lives in a session that survives
+ * its process.  A process may die anywhere.  Each access to shared memory is a
+ * step.
  *
  *	take	a place that is free, or whose taker died before it was PENDING
  *	write	the id, into the place that is ours alone
  *	ask	TAKEN -> ASKED: it can be seen
- *	look	at the other places: a rival that ASKED is thrown out; to one
- *		that is PENDING or GRANTED, leave it
- *	begin	ASKED -> PENDING, unless somebody has thrown us out
+ *	look	at the other places: throw out a rival that is ASKED; leave the
+ *		own place to one that is PENDING or GRANTED
+ *	begin	ASKED -> PENDING, unless another process has thrown us out
  *	work	announce the lease in the place, then take the lock
  *	end	PENDING -> GRANTED
- * Who finds the request PENDING by a living process does not wait here; one by
- * a dead process is GRANTED if the announced lease is held, else taken over.
+ * A process that finds its request PENDING by a living process does not wait
+ * here.  It ends one by a dead process as GRANTED if the announced lease is
+ * held, and takes it over otherwise.
  *
  * Properties.
  *  P1	A request is granted once.			(G10)
- *  P2	Whoever is told of a lease is told of that one.	(G10)
+ *  P2	Each process that gets a lease for a request gets the same one.	(G10)
  *  P3	A place that is PENDING is its worker's request's.
  *
- * The mutants: LOOK leaves out the look at the others; LATE announces the lease
- * after the lock was taken; PROOF takes over from the living; EARLY lets a
- * place be taken from one who is still writing to it; TORN passes over a place
- * that changed while it was looked at.
+ * Mutants:
+ *	LOOK	leaves out the look at the others
+ *	LATE	announces the lease after the lock was taken
+ *	PROOF	takes over from the living
+ *	EARLY	takes a place from one that is still writing to it
+ *	TORN	passes over a place that changed while it was looked at
  */
 #include "common.pml"
 

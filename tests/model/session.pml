@@ -3,9 +3,10 @@
  * Named sessions (shm/session_named.c): three questions, each a configuration.
  *
  * -DMAKERS=n	Two or three makers of one name, each with a record of its own:
- *		PENDING, look at all the others, then NAMED.  Who meets a
- *		pending one withdraws it for its maker, who begins anew with the
- *		next incarnation; who meets a named one withdraws itself.
+ *		PENDING, look at all the others, then NAMED.  A maker that meets
+ *		a pending one withdraws it for its maker, which begins anew with
+ *		the next incarnation.  One that meets a named one withdraws
+ *		itself.
  *		P1	never are two NAMED
  * -DRENEWS=n	Renewals, an end by ttl and an explicit one, and a clock.
  *		P2	a renewal that is reported was made before the end

@@ -16,8 +16,8 @@
  *		it lags and nobody reads; load the last token; a long way by
  *		skips (then look again); swap the last token; swap the word;
  *		then move the hint, unless others read
- *	who holds it	converts (a reader that is the only one: an upgrade is a
- *		grant as well), and lets go, a reader out of the chain wherever
+ *	a holder	converts (a reader that is the only one: an upgrade is a
+ *		grant as well), and releases, a reader out of the chain wherever
  *		it is
  *	OTHERS	a grant of another key, which returns at once
  *	FARS	so many of them that the way is far: what readers can just go,
@@ -31,7 +31,7 @@
  * how a chain is taken apart (readers.pml): here a reader goes in one step.
  *
  * Properties.
- *  P1	Who holds the key finds its own token by version and hint.	(C6)
+ *  P1	A holder finds its own token by version and hint.		(C6)
  *  P2	A grant that begins after another has returned has a larger token.
  *  P3	No two grants have one token.
  *  P4	A key's tokens rise.						(G2)

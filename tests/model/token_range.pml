@@ -14,19 +14,19 @@
  *	ACQUIRES	look at the word; hint; the word again; move the hint if
  *		it lags; load the latest range; a long way by skips (then look
  *		again), else swap the word, then move the hint
- *	FREES	who finds the key held frees it, as holder or in his place: a
- *		swap of exactly what he saw, however late
+ *	FREES	a process that finds the key held frees it, as its holder or for
+ *		it: a swap of exactly the word that it saw, however late
  *	RAISES	another range is the table's latest: the next, one that is just
  *		in reach of a jump, or one that looks like the last (once)
  *
  * Left out: readers and conversions, who go no way by skips; eviction.
  *
  * Properties.
- *  P1	Whoever sees a word and, before and after, the same, knows its token
- *	from the hint.							(C6)
+ *  P1	A process that reads the same word before and after the hint knows its
+ *	token from the hint.						(C6)
  *  P2	Tokens rise.							(G2)
  *  P3	Tokens are in ranges of the table.				(I3)
- *  P4	What is freed is the grant that was seen.			(I1)
+ *  P4	A swap that frees frees the grant that was seen.		(I1)
  *
  * Mutants leave out one rule each:
  *	PLACE	a key begins in another range at its first token

@@ -5,8 +5,8 @@
  *
  * Three readers of one key; UPGRADERS of them want it for themselves (process 0
  * and 1 the first), the others leave, in any order; with -DJOINS=n they come
- * again n times if the queue is empty.  Who is told that another was first
- * leaves as well.  The chain is a set, the word its version, which grows with
+ * again n times if the queue is empty.  A reader that finds that another was
+ * first leaves as well.  The chain is a set, the word its version, which grows with
  * each push and with the upgrade; the queue is who is linked, in the order of
  * tickets.  Each access to shared memory is a step, and each hop of a walk over
  * the queue.
@@ -18,7 +18,7 @@
  *  P1	The word is swapped to X only while nobody else reads.
  *  P2	Nobody sleeps for ever: neither when it is the only reader left, nor
  *	beside another that waits to upgrade.
- *  P3	Who is told to give way has another before it that waits, too.
+ *  P3	A reader that gives way has another before it that waits, too.
  *
  * Mutants: VER (the swap is not from an exact word), PARK (the look at the
  * chain is before the park), RIVAL (the look at the queue is), WAKE (who leaves
@@ -57,7 +57,7 @@ inline wake(p)			/* by whoever saw it asleep: one swap */
 	}
 }
 
-/* Who stands first, before me; and, with behind, wake who stands behind me. */
+/* Finds who is first before me; with behind, wakes those that are behind me. */
 inline walk(me, behind)
 {
 	rival = NOBODY;

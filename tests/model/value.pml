@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A key's value: is it ever read torn, taken while it is the value, or other
- * than what the last one who was told so has set?
+ * A key's value: is it ever read torn, is its record ever taken while it is the
+ * value, or is it other than the last that was reported to be set?
  *
  * One slot, RECORDS records of two words each.  Setter 1 has the lease at
  * first, setter 2 from some moment on (`holder` moves on once); each sets
@@ -12,9 +12,9 @@
  * die (-DKILLS) before any of them.
  *
  * Properties.
- *  P1	What is read is whole: both words are of one call.
+ *  P1	A value is read whole: both words are of one call.
  *  P2	When nobody is setting, and nobody has died doing so, the value is the
- *	one that was told to be set last; or none, if an undoing found nothing
+ *	last that was reported to be set; or none, if an undoing found nothing
  *	to go back to.
  *  P3	A record that the slot leads to is not taken.
  *
