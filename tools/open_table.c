@@ -14,7 +14,10 @@ open_table_inherit(struct table_opts *opts)
 {
 	const char *system = secure_getenv("LEASEHOLD_SYSTEM");
 
-	if (opts->name == NULL && system != NULL && strcmp(system, "1") == 0)
+	if (opts->of_user)
+		opts->name = open_table_name(opts);
+	else if (opts->name == NULL && system != NULL &&
+	    strcmp(system, "1") == 0)
 		opts->system = true;
 }
 
@@ -24,7 +27,8 @@ open_table(struct lh **lh, const struct table_opts *opts, uint32_t flags,
 {
 	struct lh_open_opts o = LH_OPEN_OPTS_INIT;
 
-	o.flags = flags | LH_RECORD | (opts->system ? LH_SYSTEM : 0);
+	o.flags = flags | LH_RECORD | (opts->system ? LH_SYSTEM : 0) |
+	    (opts->of_user ? LH_LOOK : 0);
 	o.application = application;
 	return lh_open(lh, opts->name, &o);
 }

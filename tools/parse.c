@@ -12,6 +12,7 @@
 #include "daemon/number.h"
 #include "daemon/usage_error.h"
 #include "open_table.h"
+#include "other_user.h"
 #include "output.h"
 #include "parse.h"
 
@@ -94,16 +95,29 @@ parse_refused_option(const char *verb, int c, char **argv)
 /*
  * The value of the options that all verbs share; no verb uses it for its own.
  */
-enum { HELP = 'h', JSON = 1 << 16, SYSTEM, TABLE };
+enum { HELP = 'h', JSON = 1 << 16, SYSTEM, TABLE, UID };
 
 static const struct option common[] = {
 	{ "help", no_argument, NULL, HELP },
 	{ "json", no_argument, NULL, JSON },
 	{ "system", no_argument, NULL, SYSTEM },
 	{ "table", required_argument, NULL, TABLE },
+	{ "uid", required_argument, NULL, UID },	/* of verbs that read */
 };
 
 #define N_COMMON (sizeof(common) / sizeof(common[0]))
+
+/* With --uid: becomes that user.  Returns 0, or the exit status. */
+static int
+become_user(const struct table_opts *table)
+{
+	if (!table->of_user)
+		return 0;
+	if (table->system)
+		return usage_error("--uid N looks at a user's own table, and "
+		    "--system at the machine's: use one of them");
+	return other_user_become(table->uid);
+}
 
 bool
 parse_verb_opts(const char *verb, const char *help, int argc, char **argv,
@@ -111,13 +125,13 @@ parse_verb_opts(const char *verb, const char *help, int argc, char **argv,
 {
 	struct option all[N_COMMON + VERB_OPTS_MAX + 1] = { { .name = NULL } };
 	char letters[64];
-	size_t n = 0;
+	size_t first = own->reads ? N_COMMON : N_COMMON - 1, n = 0;
 	int c;
 
-	memcpy(all, common, sizeof(common));
+	memcpy(all, common, first * sizeof(common[0]));
 	while (own->options != NULL && own->options[n].name != NULL &&
 	    n < VERB_OPTS_MAX) {
-		all[N_COMMON + n] = own->options[n];
+		all[first + n] = own->options[n];
 		n++;
 	}
 	(void)snprintf(letters, sizeof(letters), ":h%s",
@@ -140,6 +154,10 @@ parse_verb_opts(const char *verb, const char *help, int argc, char **argv,
 		case TABLE:
 			table->name = optarg;
 			break;
+		case UID:
+			table->of_user = true;
+			*status = parse_uid("--uid", optarg, &table->uid);
+			break;
 		case ':':
 		case '?':
 			*status = parse_refused_option(verb, c, argv);
@@ -149,6 +167,8 @@ parse_verb_opts(const char *verb, const char *help, int argc, char **argv,
 		}
 	}
 	open_table_inherit(table);
+	if (*status == 0)
+		*status = become_user(table);
 	return *status == 0;
 }
 
@@ -159,4 +179,21 @@ parse_table_opts(const char *verb, const char *help, int argc, char **argv,
 	static const struct verb_opts none = { .options = NULL };
 
 	return parse_verb_opts(verb, help, argc, argv, table, &none, status);
+}
+
+bool
+parse_look_opts(const char *verb, const char *help, int argc, char **argv,
+    struct table_opts *table, int *status)
+{
+	static const struct verb_opts none = { .reads = true };
+
+	return parse_verb_opts(verb, help, argc, argv, table, &none, status);
+}
+
+int
+parse_refuse_uid(const struct table_opts *table, const char *what)
+{
+	return !table->of_user ? 0 : usage_error("%s: --uid only looks at a "
+	    "user's table; become that user to change something there "
+	    "(setpriv --reuid %u)", what, (unsigned)table->uid);
 }

@@ -20,10 +20,10 @@ int parse_refused_option(const char *verb, int c, char **argv);
 
 /*
  * Parses the options of a verb: --help, --json, --system, --table, and its own,
- * if it has any.  Returns true if the verb goes on; optind is at the first
- * argument.  Returns false if everything is done or an option was wrong;
- * *status is the exit status.  A verb that prints nothing refuses table->json
- * itself.
+ * if it has any.  With --uid the process becomes that user.  Returns true if
+ * the verb goes on; optind is at the first argument.  Returns false if
+ * everything is done or an option was wrong; *status is the exit status.  A
+ * verb that prints nothing refuses table->json itself.
  */
 struct option;			/* of <getopt.h> */
 #define VERB_OPTS_MAX 24
@@ -36,13 +36,21 @@ struct verb_opts {
 	 * status after a message. */
 	int (*take)(int c, char *value, void *arg);
 	void *arg;
+	bool reads;		/* it has --uid as well */
 };
 
 bool parse_verb_opts(const char *verb, const char *help, int argc,
     char **argv, struct table_opts *table, const struct verb_opts *own,
     int *status);
-/* The same for a verb that has no options of its own. */
+/* The same for a verb that has no options of its own, and for one that only
+ * reads as well. */
 bool parse_table_opts(const char *verb, const char *help, int argc,
     char **argv, struct table_opts *table, int *status);
+bool parse_look_opts(const char *verb, const char *help, int argc, char **argv,
+    struct table_opts *table, int *status);
+
+/* Refuses --uid for the part of a verb that changes something: `what` is its
+ * name.  Returns 0, or EX_BAD_USAGE after a message. */
+int parse_refuse_uid(const struct table_opts *table, const char *what);
 
 #endif

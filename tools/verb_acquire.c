@@ -420,7 +420,8 @@ verb_acquire(int argc, char **argv)
 		.more = LH_ACQUIRE_MORE_INIT,
 		.busy_code = EX_BUSY,
 	};
-	const struct verb_opts own = { options, "E:nqsvw:", take_option, &h };
+	const struct verb_opts own = { .options = options,
+	    .letters = "E:nqsvw:", .take = take_option, .arg = &h };
 	int e, status;
 
 	h.session = secure_getenv("LEASEHOLD_SESSION");

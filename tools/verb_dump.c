@@ -43,6 +43,7 @@ static const char help[] =
 "\n"
 "      --json        print JSON\n"
 "      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --uid N       look at the tables of user N, as root\n"
 "      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
@@ -312,14 +313,14 @@ verb_dump(int argc, char **argv)
 	struct dump d = { 0 };
 	int status;
 
-	if (!parse_table_opts("dump", help, argc, argv, &table, &status))
+	if (!parse_look_opts("dump", help, argc, argv, &table, &status))
 		return status;
 	if (optind + 1 < argc)
 		return usage_error("dump takes one file: '%s' is one too many",
 		    argv[optind + 1]);
 	if (optind < argc && (table.name != NULL || table.system))
-		return usage_error("dump: a file, or --table and --system, not "
-		    "both");
+		return usage_error("dump: a file, or --table, --uid and "
+		    "--system, not both");
 	d.json = table.json;
 	status = dump_table(&d, &table, optind < argc ? argv[optind] : NULL);
 	free_dump(&d);

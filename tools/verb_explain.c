@@ -44,6 +44,7 @@ static const char help[] =
 "\n"
 "      --json        print JSON: an array of the keys visited\n"
 "      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --uid N       look at the tables of user N, as root\n"
 "      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
@@ -344,7 +345,7 @@ verb_explain(int argc, char **argv)
 	struct table_opts table = { 0 };
 	int status;
 
-	if (!parse_table_opts("explain", help, argc, argv, &table, &status))
+	if (!parse_look_opts("explain", help, argc, argv, &table, &status))
 		return status;
 	if (optind + 1 != argc)
 		return usage_error("explain takes one key: leasehold explain "

@@ -250,7 +250,8 @@ verb_flock(int argc, char **argv)
 {
 	struct flock_args a = { .mode = LH_EXCLUSIVE, .busy_code = EX_BUSY,
 	    .wait_ms = LH_WAIT_FOREVER };
-	const struct verb_opts own = { options, "eE:nqsuw:x", take_option, &a };
+	const struct verb_opts own = { .options = options,
+	    .letters = "eE:nqsuw:x", .take = take_option, .arg = &a };
 	pid_t parent = getppid();
 	int e, status;
 

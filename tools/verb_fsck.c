@@ -39,6 +39,7 @@ static const char help[] =
 "      --dry-run     with --repair: only print what would be done\n"
 "      --json        print JSON\n"
 "      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --uid N       look at the tables of user N, as root\n"
 "      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
@@ -211,7 +212,8 @@ verb_fsck(int argc, char **argv)
 	struct table_opts table = { 0 };
 	struct fsck k = { 0 };
 	const struct verb_opts own = { .options = options,
-	    .take = take_option, .arg = &k };
+	    .take = take_option, .arg = &k,
+	    .reads = true };
 	int status;
 
 	if (!parse_verb_opts("fsck", help, argc, argv, &table, &own, &status))
@@ -225,6 +227,8 @@ verb_fsck(int argc, char **argv)
 	if (k.force && !k.repair)
 		return usage_error("--force goes with --repair: without it "
 		    "fsck changes nothing");
+	if (k.repair && parse_refuse_uid(&table, "fsck --repair") != 0)
+		return EX_BAD_USAGE;
 	k.json = table.json;
 	if (k.json)
 		k.findings = json_array();

@@ -51,6 +51,7 @@ static const char help[] =
 "      --held        only keys that are held\n"
 "      --json        print a JSON array\n"
 "      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --uid N       look at the tables of user N, as root\n"
 "      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
@@ -354,7 +355,8 @@ verb_list(int argc, char **argv)
 	};
 	struct table_opts table = { 0 };
 	bool held = false;
-	const struct verb_opts own = { options, NULL, take_option, &held };
+	const struct verb_opts own = { options, NULL, take_option, &held,
+	    true };
 	int status;
 
 	if (!parse_verb_opts("list", help, argc, argv, &table, &own, &status))

@@ -52,6 +52,7 @@ static const char help[] =
 "      --file FILE      read FILE, a copy of a table\n"
 "      --json           print JSON; with --follow an object a line\n"
 "      --table NAME     use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --uid N          look at the tables of user N, as root\n"
 "      --system         use the machine's table of that name, not your own\n"
 "      --help           print this\n";
 
@@ -196,7 +197,9 @@ check_options(const struct log_opts *o)
 	if (o->file != NULL && (o->table.name != NULL || o->table.system ||
 	    o->follow || o->grants >= 0))
 		return usage_error("log: with --file there is no --table, "
-		    "--system, --follow and --grants");
+		    "--uid, --system, --follow and --grants");
+	if (o->grants >= 0 && parse_refuse_uid(&o->table, "log --grants") != 0)
+		return EX_BAD_USAGE;
 	if (o->grants >= 0 && (o->key != NULL || o->follow || o->at != NULL ||
 	    o->since_ms >= 0))
 		return usage_error("log: --grants is only a switch: it goes "
@@ -245,7 +248,8 @@ parse_arguments(struct log_opts *o, int argc, char **argv, int *status)
 		{ NULL, 0, NULL, 0 },
 	};
 	const struct verb_opts own = { .options = options,
-	    .take = take_option, .arg = o };
+	    .take = take_option, .arg = o,
+	    .reads = true };
 
 	if (!parse_verb_opts("log", help, argc, argv, &o->table, &own, status))
 		return false;

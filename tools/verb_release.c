@@ -153,8 +153,8 @@ verb_release(int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	struct by_request r = { .session = secure_getenv("LEASEHOLD_SESSION") };
-	const struct verb_opts own = { release_options, "",
-	    take_release_option, &r };
+	const struct verb_opts own = { .options = release_options,
+	    .take = take_release_option, .arg = &r };
 	struct table_opts table = { 0 };
 	uint64_t id[2], token;
 	int status;

@@ -39,6 +39,7 @@ static const char help[] =
 "                    permit is free in time (run)\n"
 "      --json        print JSON (status)\n"
 "      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --uid N       look at the tables of user N, as root (status)\n"
 "      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
@@ -154,7 +155,8 @@ verb_sem(int argc, char **argv)
 		{ "quiet", no_argument, NULL, 'q' },
 		{ NULL, 0, NULL, 0 },
 	};
-	static const struct verb_opts own = { options, "q", take_option, NULL };
+	static const struct verb_opts own = { options, "q", take_option, NULL,
+	    true };
 	const char *what = argc > 1 ? argv[1] : "--help";
 	struct table_opts table = { 0 };
 	int e;
@@ -174,6 +176,8 @@ verb_sem(int argc, char **argv)
 	if (what[0] == '-' || optind + 1 != argc)
 		return usage_error("leasehold sem status NAME, sem held NAME, "
 		    "or sem destroy NAME");
+	if (what[0] != 's' && parse_refuse_uid(&table, "sem") != 0)
+		return EX_BAD_USAGE;
 	if (table.json && what[0] != 's')
 		return usage_error("sem %s prints nothing: no --json", what);
 	return parse_key(argv[optind]) != 0 ? EX_BAD_USAGE :

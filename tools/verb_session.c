@@ -51,6 +51,7 @@ static const char help[] =
 "all:\n"
 "      --json        print JSON (open, list)\n"
 "      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --uid N       look at the tables of user N, as root (list)\n"
 "      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
@@ -275,7 +276,7 @@ int
 verb_session(int argc, char **argv)
 {
 	struct session_args a = { .opts = LH_SESSION_OPTS_INIT };
-	const struct verb_opts own = { options, NULL, take_option, &a };
+	const struct verb_opts own = { options, NULL, take_option, &a, true };
 	bool make, all;
 	const char *what;
 	int status;
@@ -290,6 +291,8 @@ verb_session(int argc, char **argv)
 	    strcmp(what, "destroy") != 0)
 		return usage_error("session what? leasehold session "
 		    "open|renew|destroy|list");
+	if (!all && parse_refuse_uid(&a.table, "session") != 0)
+		return EX_BAD_USAGE;
 	if (a.opts.pid != 0 && (a.ttl || (a.opts.flags & LH_NO_CREATE) != 0))
 		return usage_error("session open --pid: the session is made, "
 		    "and has no ttl: without --ttl and --no-create");

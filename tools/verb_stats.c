@@ -38,6 +38,7 @@ static const char help[] =
 "      --shim        print the counters of leasehold-shimd in that format\n"
 "      --json        print JSON\n"
 "      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --uid N       look at the tables of user N, as root\n"
 "      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
@@ -235,7 +236,8 @@ parse_arguments(struct options *o, int argc, char **argv, int *status)
 		{ NULL, 0, NULL, 0 },
 	};
 	const struct verb_opts own = { .options = options,
-	    .take = take_option, .arg = o };
+	    .take = take_option, .arg = o,
+	    .reads = true };
 
 	if (!parse_verb_opts("stats", help, argc, argv, &o->table, &own,
 	    status))

@@ -32,6 +32,7 @@ static const char help[] =
 "\n"
 "      --json        print JSON\n"
 "      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --uid N       look at the tables of user N, as root\n"
 "      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
@@ -205,7 +206,7 @@ verb_status(int argc, char **argv)
 	struct table_opts table = { 0 };
 	int status;
 
-	if (!parse_table_opts("status", help, argc, argv, &table, &status))
+	if (!parse_look_opts("status", help, argc, argv, &table, &status))
 		return status;
 	if (optind >= argc)
 		return usage_error("status: which key? leasehold status KEY");

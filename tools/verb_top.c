@@ -48,6 +48,7 @@ static const char help[] =
 "      --sort WHAT   waiters, held, grants or key\n"
 "      --json        print one JSON object on a line for each sample\n"
 "      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --uid N       look at the tables of user N, as root\n"
 "      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
@@ -288,7 +289,8 @@ verb_top(int argc, char **argv)
 	const struct sigaction sa = { .sa_handler = note_interrupt };
 	struct top t = { .delay_ms = 1000 };
 	const struct verb_opts own = { .options = options,
-	    .letters = "bd:n:", .take = take_option, .arg = &t };
+	    .letters = "bd:n:", .take = take_option, .arg = &t,
+	    .reads = true };
 	int status;
 
 	if (!parse_verb_opts("top", help, argc, argv, &t.table, &own, &status))

@@ -40,6 +40,7 @@ static const char help[] =
 "  -w, --wait TIME   wait at most that long; default 1h\n"
 "      --json        get: print JSON\n"
 "      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --uid N       look at the tables of user N, as root (get)\n"
 "      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
@@ -191,7 +192,8 @@ verb_value(int argc, char **argv)
 	};
 	static const struct lh_acquire_opts usual = LH_ACQUIRE_OPTS_INIT;
 	struct value o = { .opts = usual };
-	const struct verb_opts own = { options, "nw:", take_option, &o };
+	const struct verb_opts own = { options, "nw:", take_option, &o,
+	    true };
 	const char *what;
 	bool set;
 	int status;
@@ -209,6 +211,9 @@ verb_value(int argc, char **argv)
 		    set ? " and a value" : "");
 	o.key = argv[optind + 1];
 	if (parse_key(o.key) != 0)
+		return EX_BAD_USAGE;
+	if (strcmp(what, "get") != 0 && parse_refuse_uid(&o.table, "value") !=
+	    0)
 		return EX_BAD_USAGE;
 	(void)text_name(o.name, o.key);
 	if (strcmp(what, "get") == 0)

@@ -27,6 +27,7 @@ static const char help[] =
 "Exit status 0: it is; 1: it is not.\n"
 "\n"
 "      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --uid N       look at the tables of user N, as root\n"
 "      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
@@ -62,7 +63,7 @@ verb_verify(int argc, char **argv)
 	uint64_t token;
 	int status;
 
-	if (!parse_table_opts("verify", help, argc, argv, &table, &status))
+	if (!parse_look_opts("verify", help, argc, argv, &table, &status))
 		return status;
 	if (table.json)
 		return usage_error("verify prints nothing: no --json");

@@ -49,6 +49,7 @@ static const char help[] =
 "      --prefix TEXT the keys that begin with TEXT; \"\": all\n"
 "      --json        print one JSON object a line\n"
 "      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --uid N       look at the tables of user N, as root\n"
 "      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
@@ -309,7 +310,8 @@ verb_watch(int argc, char **argv)
 	};
 	struct watch w = { .wait_ms = -1 };
 	const struct verb_opts own = { .options = options,
-	    .letters = "n:w:", .take = take_option, .arg = &w };
+	    .letters = "n:w:", .take = take_option, .arg = &w,
+	    .reads = true };
 	int status;
 
 	if (!parse_verb_opts("watch", help, argc, argv, &w.table, &own,

@@ -16,11 +16,12 @@
 
 #define MAKE_MS 10000		/* the lease under which a limit is set */
 
+/* look: the semaphore is not made or removed, which needs no session. */
 static int
-check_name(struct lh *lh, const char *name)
+check_name(struct lh *lh, const char *name, bool look)
 {
 	struct lhi_key_name n;
-	int error = lhi_own(lh);
+	int error = look ? lhi_own_to_look(lh) : lhi_own(lh);
 
 	if (error != 0)
 		return error;
@@ -100,7 +101,7 @@ int
 lh_sem_open(struct lh *lh, const char *name, uint32_t limit,
     struct lh_sem **out)
 {
-	int error = check_name(lh, name), stands;
+	int error = check_name(lh, name, limit == 0), stands;
 	struct lh_sem *sem;
 
 	if (error != 0)
@@ -162,7 +163,7 @@ lh_sem_status(struct lh_sem *sem, struct lh_sem_status *status)
 {
 	struct lh_sem_status s = { 0 };
 	char key[LH_KEY_MAX + 1];
-	int error = lhi_sem_check(sem);
+	int error = sem == NULL ? lhi_sem_check(sem) : lhi_own_to_look(sem->lh);
 
 	if (error != 0)
 		return error;
@@ -204,7 +205,7 @@ int
 lh_sem_destroy(struct lh *lh, const char *name)
 {
 	struct lh_lease lease, permit[LH_SEM_MAX];
-	int error = check_name(lh, name), limit;
+	int error = check_name(lh, name, false), limit;
 	char key[LH_KEY_MAX + 1];
 	uint32_t n = 0;
 

@@ -74,8 +74,10 @@ is_kept(struct lh *lh, const char *key)
 {
 	struct lhi_key_name n;
 	struct lhi_ref ref = { 0 };
-	int found = lhi_key_name_check(lh, key, 0, &n);
+	int found = lhi_own_to_look(lh);
 
+	if (found == 0)
+		found = lhi_name_set(&n, key);
 	if (found != 0)
 		return found;
 	for (int i = 0; i < KEEP_TRIES; i++) {

@@ -175,7 +175,7 @@ lh_value_get(struct lh *lh, const char *key, void *value, size_t *len,
 	struct lhi_value got = { .len = 0 };
 	struct lhi_key_name n;
 	struct lhi_ref ref;
-	int error = lhi_own(lh);
+	int error = lhi_own_to_look(lh);
 
 	if (error == 0)
 		error = lhi_name_set(&n, key);

@@ -37,6 +37,7 @@ refuse_what_needs_one(struct lh *look)
 	struct lh_session *s;
 	struct lh_ticket *t;
 	struct lh_key *key;
+	struct lh_sem *sem;
 
 	is(lh_acquire(look, "k", &o, &l), -EOPNOTSUPP, "acquire is refused");
 	ok(strstr(lh_error_detail(), "LH_LOOK") != NULL, "and says why: %s",
@@ -51,6 +52,39 @@ refuse_what_needs_one(struct lh *look)
 	is(lh_destroy(look, "k"), -EOPNOTSUPP, "destroying a key");
 	is(lh_liveness_fd(look), -EOPNOTSUPP, "passing it on");
 	is(lh_session_id(look), 0, "it has no session id");
+	is(lh_sem_open(look, "sem", 2, &sem), -EOPNOTSUPP, "a new semaphore");
+	is(lh_sem_destroy(look, "sem"), -EOPNOTSUPP, "removing one");
+}
+
+/* Values and semaphores are read without a session. */
+static void
+read_beside_keys(struct lh *lh, struct lh *look)
+{
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	struct lh_sem_status st = { .size = sizeof(st) };
+	struct lh_sem *made, *seen;
+	struct lh_lease l, permit;
+	char value[LH_VALUE_MAX];
+	uint64_t token = 0;
+	size_t len = 0;
+
+	more.value = "v";
+	more.value_len = 1;
+	o.more = &more;
+	is(lh_acquire(lh, "valued", &o, &l), 0, "a key with a value");
+	is(lh_value_get(look, "valued", value, &len, &token), 0, "it reads it");
+	ok(len == 1 && value[0] == 'v' && token == l.token, "and its token");
+	is(lh_release(lh, &l), 0, "released");
+	is(lh_sem_open(lh, "sem", 2, &made), 0, "a semaphore");
+	is(lh_sem_acquire(made, NULL, &permit), 0, "a permit");
+	is(lh_sem_open(look, "sem", 0, &seen), 0, "it finds the semaphore");
+	is(lh_sem_status(seen, &st), 0, "it asks how it stands");
+	ok(st.limit == 2 && st.held == 1, "one of two permits is held");
+	is(lh_sem_acquire(seen, NULL, &l), -EOPNOTSUPP, "it gets no permit");
+	is(lh_sem_release(made, &permit), 0, "released");
+	is(lh_sem_close(seen), 0, "closed");
+	is(lh_sem_close(made), 0, "closed");
 }
 
 int
@@ -79,6 +113,7 @@ main(void)
 	is(st.sessions, 1, "one session, which is not its own");
 	is(lh_check(look, no_finding, NULL), 0, "it checks");
 	refuse_what_needs_one(look);
+	read_beside_keys(lh, look);
 	is(lh_verify(lh, &l), 0, "the lease is as it was");
 	is(lh_session_open(lh, "s", NULL, &s), 0, "a named session");
 	so.flags = LH_NO_CREATE;
