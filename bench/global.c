@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measures the pair with tokens that rise over all keys of a table: every grant
- * takes its token from one word of the table, on the slow path.
+ * takes its token from one word of the table.
  */
 #include <stdio.h>
 #include <unistd.h>

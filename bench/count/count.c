@@ -86,6 +86,7 @@ struct subject {
 static struct lh *lh;
 static struct lh_key *key;
 static struct lh_lease kept;
+static char global[sizeof(bench.table) + 8];
 static pthread_mutex_t *mutex;
 static pthread_rwlock_t *rwlock;
 
@@ -101,18 +102,25 @@ static inline void trap_if(bool here)
 		__asm__ volatile ("int3" ::: "memory");
 }
 
+/* The two calls of a pair, each between two marks. */
+#define STEPPED(stage, first, second) do { \
+	trap_if((stage) == FIRST); \
+	mark(); \
+	first; \
+	mark(); \
+	trap_if((stage) == SECOND); \
+	mark(); \
+	second; \
+	mark(); \
+} while (0)
+
 static void nothing_set_up(void)
 {
 }
 
 static void nothing_pair(enum stage stage)
 {
-	trap_if(stage == FIRST);
-	mark();
-	mark();
-	trap_if(stage == SECOND);
-	mark();
-	mark();
+	STEPPED(stage, (void)0, (void)0);
 }
 
 static void ours_set_up(void)
@@ -121,30 +129,29 @@ static void ours_set_up(void)
 	bench_need(lh_key_open(lh, HOT_KEY, 0, &key), "key_open");
 }
 
+/* Tokens rise over all keys, and there is no fence file. */
+static void global_set_up(void)
+{
+	struct lh_open_opts opts = LH_OPEN_OPTS_INIT;
+
+	opts.flags = LH_TOKENS_GLOBAL;
+	snprintf(global, sizeof(global), "%s.global", bench.table);
+	bench_need(lh_open(&lh, global, &opts), "lh_open");
+	bench_need(lh_key_open(lh, HOT_KEY, 0, &key), "key_open");
+}
+
 static void handle_pair(enum stage stage)
 {
 	struct lh_lease lease;
 
-	trap_if(stage == FIRST);
-	mark();
-	bench_need(lh_key_acquire(key, NULL, &lease), "acquire");
-	mark();
-	trap_if(stage == SECOND);
-	mark();
-	bench_need(lh_release(lh, &lease), "release");
-	mark();
+	STEPPED(stage, bench_need(lh_key_acquire(key, NULL, &lease), "acquire"),
+	    bench_need(lh_release(lh, &lease), "release"));
 }
 
 static void lock_pair(enum stage stage)
 {
-	trap_if(stage == FIRST);
-	mark();
-	bench_need(lh_key_lock(key, NULL), "lock");
-	mark();
-	trap_if(stage == SECOND);
-	mark();
-	bench_need(lh_key_unlock(key), "unlock");
-	mark();
+	STEPPED(stage, bench_need(lh_key_lock(key, NULL), "lock"),
+	    bench_need(lh_key_unlock(key), "unlock"));
 }
 
 static void shared_pair(enum stage stage)
@@ -153,28 +160,18 @@ static void shared_pair(enum stage stage)
 	struct lh_lease lease;
 
 	opts.mode = LH_SHARED;
-	trap_if(stage == FIRST);
-	mark();
-	bench_need(lh_key_acquire(key, &opts, &lease), "acquire, shared");
-	mark();
-	trap_if(stage == SECOND);
-	mark();
-	bench_need(lh_release(lh, &lease), "release, shared");
-	mark();
+	STEPPED(stage, bench_need(lh_key_acquire(key, &opts, &lease),
+	    "acquire, shared"),
+	    bench_need(lh_release(lh, &lease), "release, shared"));
 }
 
 static void name_pair(enum stage stage)
 {
 	struct lh_lease lease;
 
-	trap_if(stage == FIRST);
-	mark();
-	bench_need(lh_acquire(lh, HOT_KEY, NULL, &lease), "acquire");
-	mark();
-	trap_if(stage == SECOND);
-	mark();
-	bench_need(lh_release(lh, &lease), "release");
-	mark();
+	STEPPED(stage, bench_need(lh_acquire(lh, HOT_KEY, NULL, &lease),
+	    "acquire"),
+	    bench_need(lh_release(lh, &lease), "release"));
 }
 
 static void extend_set_up(void)
@@ -191,14 +188,8 @@ static void extend_set_up(void)
 
 static void extend_pair(enum stage stage)
 {
-	trap_if(stage == FIRST);
-	mark();
-	bench_need(lh_extend(lh, &kept, 30000), "extend");
-	mark();
-	trap_if(stage == SECOND);
-	mark();
-	bench_need(lh_verify(lh, &kept), "verify");
-	mark();
+	STEPPED(stage, bench_need(lh_extend(lh, &kept, 30000), "extend"),
+	    bench_need(lh_verify(lh, &kept), "verify"));
 }
 
 static void mutex_set_up(void)
@@ -208,14 +199,8 @@ static void mutex_set_up(void)
 
 static void mutex_pair(enum stage stage)
 {
-	trap_if(stage == FIRST);
-	mark();
-	bench_need(pthread_mutex_lock(mutex), "mutex_lock");
-	mark();
-	trap_if(stage == SECOND);
-	mark();
-	bench_need(pthread_mutex_unlock(mutex), "mutex_unlock");
-	mark();
+	STEPPED(stage, bench_need(pthread_mutex_lock(mutex), "mutex_lock"),
+	    bench_need(pthread_mutex_unlock(mutex), "mutex_unlock"));
 }
 
 static void rdlock_set_up(void)
@@ -225,14 +210,9 @@ static void rdlock_set_up(void)
 
 static void rdlock_pair(enum stage stage)
 {
-	trap_if(stage == FIRST);
-	mark();
-	bench_need(pthread_rwlock_rdlock(rwlock), "rwlock_rdlock");
-	mark();
-	trap_if(stage == SECOND);
-	mark();
-	bench_need(pthread_rwlock_unlock(rwlock), "rwlock_unlock");
-	mark();
+	STEPPED(stage, bench_need(pthread_rwlock_rdlock(rwlock),
+	    "rwlock_rdlock"),
+	    bench_need(pthread_rwlock_unlock(rwlock), "rwlock_unlock"));
 }
 
 static const struct subject nothing = {
@@ -243,6 +223,7 @@ static const struct subject subjects[] = {
 	{ "x_handle", "acquire", "release", true, ours_set_up, handle_pair },
 	{ "x_lock", "lock", "unlock", true, ours_set_up, lock_pair },
 	{ "x_name", "acquire", "release", true, ours_set_up, name_pair },
+	{ "x_global", "acquire", "release", true, global_set_up, handle_pair },
 	{ "robust-mutex", "lock", "unlock", false, mutex_set_up, mutex_pair },
 	{ "s_sole", "acquire", "release", true, ours_set_up, shared_pair },
 	{ "pthr-rwlock", "rdlock", "unlock", false, rdlock_set_up,

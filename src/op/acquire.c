@@ -240,16 +240,13 @@ lhi_acquire(struct lh *lh, struct lhi_acquire_target *want,
 	return how == GRANTED ? 0 : acquire_rest(lh, how, want, opts, lease);
 }
 
+/* Fills in the lease that claim 0 was just granted, and looks at the clock. */
 static inline __attribute__((always_inline)) enum lhi_how
-acquire_straight(struct lhi_claim_cache *m, uint64_t kind, uint64_t slot_ref,
-    struct lh_lease *l)
+fill_straight(struct lhi_claim_cache *m, uint64_t slot_ref, struct lh_lease *l)
 {
-	enum lhi_how how = lhi_swap_usual(m, kind);
 	struct timespec ts;
 	lhi_pair use;
 
-	if (unlikely(how != GRANTED))
-		return how;
 	memcpy(&use, &m->rec[0].id, sizeof(use));
 	lhi_pair_store(l, m->head);
 	lhi_pair_store(&l->id[1], use);
@@ -257,6 +254,15 @@ acquire_straight(struct lhi_claim_cache *m, uint64_t kind, uint64_t slot_ref,
 	l->key = slot_ref;
 	lhi_coarse(&ts);
 	return lhi_is_same_tick(m, &ts) ? GRANTED : LATE;
+}
+
+static inline __attribute__((always_inline)) enum lhi_how
+acquire_straight(struct lhi_claim_cache *m, uint64_t kind, uint64_t slot_ref,
+    struct lh_lease *l)
+{
+	enum lhi_how how = lhi_swap_usual(m, kind);
+
+	return unlikely(how != GRANTED) ? how : fill_straight(m, slot_ref, l);
 }
 
 /* The same, after a look whether claim 0 had that key last. */
@@ -269,6 +275,20 @@ acquire_usual(struct lhi_claim_cache *m, const struct lh *now,
 	    lhi_mutant_on(use_number))
 		return UNTOUCHED;
 	return acquire_straight(m, 0, slot_ref, l);
+}
+
+/* As acquire_usual(), where tokens rise over all keys. */
+static enum lhi_how
+acquire_over_all(struct lhi_claim_cache *m, const struct lh *now,
+    const struct lh *lh, uint64_t slot_ref, struct lh_lease *l)
+{
+	enum lhi_how how;
+
+	if (m->over_all == 0 || now != lh || slot_ref != m->rec[0].slot_ref ||
+	    m->rec[0].use != CACHED_FREE)
+		return UNTOUCHED;
+	how = lhi_swap_over_all(m);
+	return unlikely(how != GRANTED) ? how : fill_straight(m, slot_ref, l);
 }
 
 /* Completes an acquire of an opened key that the fast path did not complete. */
@@ -373,8 +393,9 @@ key_acquire_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
 	return 0;
 }
 
-__attribute__((noinline)) int
-lhi_key_acquire_other(struct lh_key *k, enum lhi_how how,
+/* The same, not on the straight path where tokens rise over all keys. */
+static __attribute__((noinline)) int
+key_acquire_other(struct lh_key *k, enum lhi_how how,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
@@ -386,6 +407,20 @@ lhi_key_acquire_other(struct lh_key *k, enum lhi_how how,
 	if (how == OUTDONE)
 		retract_claim(m, &m->rec[0]);
 	return key_acquire_at_once(k, opts, lease);
+}
+
+__attribute__((noinline)) int
+lhi_key_acquire_other(struct lh_key *k, enum lhi_how how,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
+{
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
+
+	if (how == UNTOUCHED)
+		how = acquire_over_all(m, opts != NULL ? m->lh : m->usual,
+		    k->lh, __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED),
+		    lease);
+	return likely(how == GRANTED) ? 0 :
+	    key_acquire_other(k, how, opts, lease);
 }
 
 /* Completes a LATE grant on the straight path; claim 0 has the key's mark. */
@@ -590,6 +625,11 @@ name_acquire_other(struct lh *lh, enum lhi_how how, const char *key,
 	struct lhi_key_name n;
 	int error;
 
+	if (how == UNTOUCHED)
+		how = acquire_over_all(m, m->usual, lh, want.ref.slot_ref,
+		    lease);
+	if (how == GRANTED)
+		return 0;
 	if (how == OUTDONE)
 		retract_claim(m, &m->rec[0]);
 	if (how != LATE)

@@ -74,4 +74,10 @@ lhi_swap_usual(struct lhi_claim_cache *m, uint64_t kind)
 	return GRANTED;
 }
 
+/*
+ * The same where tokens rise over all keys (acquire_over_all.c).  The caller
+ * has seen that claim 0 had the key last, and that m->over_all is not 0.
+ */
+enum lhi_how lhi_swap_over_all(struct lhi_claim_cache *m);
+
 #endif

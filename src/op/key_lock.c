@@ -114,14 +114,23 @@ lock_other(struct lh_key *k, const struct lh_acquire_opts *opts)
 	return error != 0 ? error : keep_lease(k, &l);
 }
 
-/* The swap of the straight path was not made, or only just. */
+/* The swap of the straight path was not made, or only just; claim 0 has the
+ * handle's mark. */
 static NOIPA int
 lock_rest(struct lh_key *k, enum lhi_how how)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
+	struct timespec ts;
 	struct lh_lease l;
 	int error;
 
+	if (how == UNTOUCHED && m->over_all != 0) {
+		how = lhi_swap_over_all(m);
+		lhi_coarse(&ts);
+		if (how == GRANTED && lhi_is_same_tick(m, &ts))
+			return 0;
+		how = how == GRANTED ? LATE : how;
+	}
 	if (how == UNTOUCHED)
 		return lock_other(k, NULL);
 	if (how == LATE)

@@ -39,9 +39,10 @@
  *	2 swap last_token from the loaded value to the token: now it is ours
  *	3 swap the word
  * A token whose step 3 fails is wasted.  (Cluster keys draw none, because the
- * cluster says what theirs are above.) All of it is on the slow path: a claim
- * cache's ceiling is 0 there (proc/attachment.h), and no reader stays idle,
- * because a revived one would have its old token.
+ * cluster says what theirs are above.) A claim cache's ceiling is 0 there
+ * (proc/attachment.h), so the usual straight path grants nothing;
+ * acquire_over_all.c has the same three steps on one of its own.  No reader
+ * stays idle, because a revived one would have its old token.
  *	Readers that join readers have to jump, then.  While a key is read its
  * hint stays where it is, and a reader joins only with a token less than 2^36
  * above it, else waits like a writer.  So each reader is that near to the hint,

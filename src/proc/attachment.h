@@ -197,6 +197,10 @@ struct lhi_claim_cache {
 	/* each in a line of its own */
 	struct lhi_cached_claim rec[SHM_GROUP] __attribute__((aligned(64)));
 	uint64_t first;		/* first token of the latest range seen, or 0 */
+	uint64_t over_all;	/* where tokens rise over all keys and need no
+				 * range: the last one below the ceiling, as
+				 * read earlier; else 0 (op/acquire_over_all.c)
+				 */
 	uint64_t local_home;	/* a key that can be acquired with scope local
 				 * at once, or 0 */
 	uint32_t base;		/* index of claims[0] */
@@ -329,8 +333,8 @@ struct lh {
 				   * lhi_proc_lock() (proc/death_word.c) */
 };
 
-/* Reads how far tokens may rise on the fast path (op/token_ceiling.c): not at
- * all where they rise over all keys (op/token_next.c). */
+/* Reads how far tokens may rise on the fast path (op/token_ceiling.c).  Where
+ * they rise over all keys, it has another one (op/acquire_over_all.c). */
 static inline void
 lhi_claim_cache_bounds(struct lhi_claim_cache *m)
 {
@@ -338,8 +342,13 @@ lhi_claim_cache_bounds(struct lhi_claim_cache *m)
 	bool sealed;
 	uint64_t end = 0;
 
-	m->ceiling = lhi_view_global(v) ? 0 : sh64_load(&v->hdr->ceiling);
-	m->first = 0;
+	m->ceiling = sh64_load(&v->hdr->ceiling);
+	m->first = m->over_all = 0;
+	if (lhi_view_global(v)) {
+		m->over_all = lhi_durable(v) || m->ceiling == 0 ? 0 :
+		    m->ceiling - 1;
+		m->ceiling = 0;
+	}
 	if (!lhi_durable(v))
 		return;
 	/* read the flag first: an end read before it may be too low */

@@ -41,6 +41,16 @@ prep_far(struct trial *p)
 	trial_saw_token(p, sh64_load(&h->last_token));
 }
 
+/* Claim 0 has had the key, so it is acquired on the straight path. */
+static void
+prep_again(struct trial *p)
+{
+	prep_warm(p);
+	sub_hold(p, p->ttl_ms);
+	sub_must(p, lh_release(sub.lh, &p->lease), "release");
+	p->has_lease = false;
+}
+
 static void
 prep_read(struct trial *p)
 {
@@ -241,6 +251,9 @@ check_base(struct trial *p)
 static const struct scenario scenarios_tokens[] = {
 	{ .name = "global-acquire", .what = "tokens rise over all keys: "
 	  "acquire", GLOBAL(0), .prepare = prep_warm, .act = act_acquire,
+	  .finish = finish_acquire },
+	{ .name = "global-straight", .what = "... a key that the claim had "
+	  "last", GLOBAL(0), .prepare = prep_again, .act = act_acquire,
 	  .finish = finish_acquire },
 	{ .name = "global-far", .what = "... long after others did",
 	  GLOBAL(0), .prepare = prep_far, .act = act_acquire,

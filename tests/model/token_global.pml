@@ -16,6 +16,10 @@
  *		it lags and nobody reads; load the last token; a long way by
  *		skips (then look again); swap the last token; swap the word;
  *		then move the hint, unless others read
+ *	KEEPS	whoever had it exclusively acquires it again with the word that it
+ *		left (op/acquire_over_all.c): load the last token; hint; swap the
+ *		last token; swap the word.  It gives up, and looks at the word,
+ *		if the hint would lag, or a swap fails
  *	a holder	converts (a reader that is the only one: an upgrade is a
  *		grant as well), and releases, a reader out of the chain wherever
  *		it is
@@ -47,6 +51,9 @@
  *	SKIP	a long way is one jump
  *	REVIVE	a reader that comes back has the token that it had
  *	EARLY	the base is read before the word
+ *	KEPT	the word that was left is kept, and the token after its own taken
+ *	LAGS	with the word that was left, the hint may lag
+ *	LATER	... and the last token is swapped after the word
  */
 #ifndef ONLY
 #define ONLY 0
@@ -70,6 +77,9 @@
 #endif
 #ifndef BASES
 #define BASES 0
+#endif
+#ifndef KEEPS
+#define KEEPS 0
 #endif
 #ifndef USERS
 #define USERS 2
@@ -164,6 +174,9 @@ proctype user()
 	short w, h, next, token, l, before;
 	byte want;
 	bool up;
+#if KEEPS
+	short left = 0;			/* the token of the word that it left */
+#endif
 
 end_idle:
 #ifdef MUTANT_EARLY
@@ -171,6 +184,15 @@ end_idle:
 end_begin:
 #endif
 	if
+#if KEEPS
+	:: d_step {
+		acquires > 0 && left != 0 ->
+		want = X;
+		before = told;
+		next = left + 1
+	   }
+	   goto straight
+#endif
 	:: d_step {
 		acquires > 0 && MODE(word) == FREE ->
 		want = X;
@@ -285,6 +307,9 @@ hold:
 		MODE(word) == X ->
 		CLAIMED(1, WHO(word) == _pid);
 		word = WORD(FREE, 0, VER(word));
+#if KEEPS
+		left = had[_pid];
+#endif
 		had[_pid] = 0
 	   }
 	:: d_step {
@@ -325,6 +350,52 @@ hold:
 #endif
 	fi;
 	goto end_idle;
+
+#if KEEPS
+straight:
+	l = last;
+	d_step {
+#ifdef MUTANT_KEPT
+		token = next;
+#else
+		token = (next > l -> next : l + 1);
+#endif
+		h = hint
+	}
+	if
+#ifndef MUTANT_LAGS
+	:: d_step { token - h > LAG_MAX -> left = 0; done() } goto end_idle
+	:: token - h <= LAG_MAX
+#else
+	:: true
+#endif
+	fi;
+#if !defined(MUTANT_LATER) && !defined(MUTANT_KEPT)
+	if
+	:: d_step { last == l -> last = token }
+	:: d_step { last != l -> left = 0; done() } goto end_idle
+	fi;
+#endif
+	if
+	:: d_step {
+		word == WORD(FREE, 0, left) && acquires > 0 ->
+		acquires--;
+		left = 0;
+		granted()
+	   }
+	:: d_step {
+		word != WORD(FREE, 0, left) || acquires == 0 ->
+		left = 0;
+		done()
+	   }
+	   goto end_idle
+	fi;
+#ifdef MUTANT_LATER
+	d_step { true -> last = (last > token -> last : token) };
+#endif
+	d_step { true -> done() };
+	goto hold;
+#endif
 
 skips:	/* from next, which the word has, to near the token */
 	if

@@ -5,16 +5,17 @@
  * key in the new table.  A process that was not granted the key before it was
  * stopped must not be granted it at all: on the fast path, with further
  * options, as a reader that is revived, and after it held the key during the
- * removal.
+ * removal; also where tokens rise over all keys.
  *
  * Otherwise two processes would hold one key, one in each table.
  */
 #include "sweep.h"
 
-enum kind { STRAIGHT, WISHES, READER, HELD_BEFORE, KINDS };
+enum kind { STRAIGHT, WISHES, READER, HELD_BEFORE, OVER_ALL, OVER_ALL_HELD,
+	KINDS };
 
 static const char *const kinds[] = { "fast path", "with options", "a reader",
-	"held before" };
+	"held before", "tokens over all keys", "the same, held before" };
 
 struct subject {
 	struct sweep sweep;
@@ -25,6 +26,12 @@ struct subject {
 };
 
 static const char *table;
+
+static bool
+is_held_before(const struct subject *x)
+{
+	return x->kind == HELD_BEFORE || x->kind == OVER_ALL_HELD;
+}
 
 static int
 acquire(struct subject *x, struct lh_key *k, bool now)
@@ -55,12 +62,12 @@ act(void *arg)
 	for (int i = 0; i < 4; i++) {
 		if (acquire(x, k, false) != 0)
 			bail_out("warming up: %s", lh_error_detail());
-		if ((i < 3 || x->kind != HELD_BEFORE) &&
+		if ((i < 3 || !is_held_before(x)) &&
 		    lh_release(x->lh, &x->lease) != 0)
 			bail_out("warming up: %s", lh_error_detail());
 	}
 	sweep_now(&x->sweep, NULL, x->n);
-	if (x->kind == HELD_BEFORE && lh_release(x->lh, &x->lease) != 0)
+	if (is_held_before(x) && lh_release(x->lh, &x->lease) != 0)
 		return -EDOM;
 	error = acquire(x, k, true);
 	sweep_now(&x->sweep, NULL, 0);
@@ -88,12 +95,15 @@ static bool
 play(enum kind kind, int n, int *late)
 {
 	struct subject x = { .kind = kind, .n = n };
+	struct lh_open_opts o = replay_opts(0);
 	struct lh_lease theirs;
 	bool stands, granted;
 	struct lh *fresh;
 	int error;
 
-	x.lh = replay_open(table, 0);
+	o.flags |= kind >= OVER_ALL ? LH_TOKENS_GLOBAL : 0;
+	if (lh_open(&x.lh, table, &o) != 0)
+		bail_out("lh_open: %s", lh_error_detail());
 	sweep_go(&x.sweep, act, &x);
 	stands = sweep_stands(&x.sweep);
 	granted = stands && is_granted(&x, &x.lease);
