@@ -185,9 +185,9 @@ int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
  * With LH_LOOK the attachment has no session.  It needs no record, so it works
  * when all are in use, and when a member of the table has locked the bytes of
  * all of them, or has written that a repair is unfinished.  It can inspect
- * (lh_list(), lh_status(), lh_explain(), lh_stats(), lh_check(), lh_value_get(),
- * lh_verify_token(), lh_sem_status()), break leases (lh_break()) and ask for
- * them (lh_ask_release()).  It can list named sessions, find one
+ * (lh_list(), lh_status(), lh_explain(), lh_stats(), lh_check(),
+ * lh_value_get(), lh_verify_token(), lh_sem_status()), break leases and ask for
+ * them (lh_break(), lh_ask_release()).  It can list named sessions, find one
  * (lh_session_open() with LH_NO_CREATE), renew it and destroy it.
  * Calls that need a session return -EOPNOTSUPP.
  * The table must exist.  LH_LIVENESS_FD and LH_CREATE_ONLY are -EINVAL.
