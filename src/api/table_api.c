@@ -91,7 +91,7 @@ find_or_make(const char *path, const struct lh_open_opts *o,
 /* All sessions may be locked because the table is being removed or repaired.
  * If that is not visible any more, it may just have ended: tries once more. */
 static int
-take_session(struct lh *lh, int session_fd, const char *application, bool
+take_session(struct lh *lh, int *session_fd, const char *application, bool
     passed_on)
 {
 	int error;
@@ -140,7 +140,7 @@ open_probe(struct lh *lh, int fd, const struct lhi_object_id *id)
 /* Maps the table and begins a session, under lhi_proc_lock(). -EAGAIN: it is
  * being removed. */
 static int
-attach_session(struct lh *lh, int fd, int session_fd,
+attach_session(struct lh *lh, int fd, int *session_fd,
     const struct lhi_object_id *id, const struct lhi_geometry *g,
     const char *application, uint32_t flags)
 {
@@ -178,7 +178,7 @@ attach_session(struct lh *lh, int fd, int session_fd,
 		return error;
 	lhi_point("open.attaching");
 	if (flags & LH_LOOK)
-		return lhi_attach_to_look(lh, session_fd);
+		return lhi_attach_to_look(lh, *session_fd);
 	error = take_session(lh, session_fd, application, passed_on);
 	if (error != 0)
 		return error;
@@ -342,13 +342,13 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 		return fd >= 0 && (session_fd == -ESTALE ||
 		    session_fd == -ENOENT) ? -EAGAIN : session_fd;
 	}
-	error = attach_session(lh, fd, session_fd, &id, &g,
+	error = attach_session(lh, fd, &session_fd, &id, &g,
 	    o->application != NULL ? o->application
 				   : program_invocation_short_name,
 	    o->flags);
 	if (error == 0 && lhi_opened_keys_begin(lh) != 0)
 		error = lhi_fail(-ENOMEM, "out of memory");
-	(void)close(session_fd);
+	(void)close(session_fd);	/* -1: a session has closed it */
 	if (error != 0) {
 		dispose_handle(lh);
 		free(lh);

@@ -50,6 +50,11 @@ int lhi_live_probe_attach(struct lhi_view *v, int fd);
  * byte of the file is locked through it.  0; -EOPNOTSUPP; -errno. */
 int lhi_live_probe_try(const char *path, int fd);
 
+/* Asks for that byte, which this process has locked through a description that
+ * it has mapped, and whose descriptor it has closed.  0: it is seen locked;
+ * -EOPNOTSUPP; -errno. */
+int lhi_live_probe_keeps(struct lhi_view *v, off_t byte);
+
 /* True if that descriptor is the live file of v's table. */
 bool lhi_live_file_is(const struct lhi_view *v, int fd);
 

@@ -17,8 +17,15 @@
  * A file system limits positions to the largest file that it can have (16 TiB
  * in ext4, 4 GiB in others), and lseek() fails beyond that.  So the mark is
  * below 2^31.  The locked bytes lie far beyond: byte locks have no such limit.
- * A table is made or opened only where both work (lhi_live_probe_attach(),
- * lhi_live_probe_try()).
+ *
+ * A session's lock is kept by a mapping alone (prim/bytelock.h). That is no
+ * rule of all file systems: a mapping of a file on overlayfs keeps the file
+ * below it open, and the lock ends with the descriptor.  Then each living
+ * session would count as dead.  So this is tried as a session does it: lock,
+ * map, close, and ask through another description.
+ *
+ * A table is made or opened only where all three work (lhi_live_probe_attach(),
+ * lhi_live_probe_try(), lhi_live_probe_keeps()).
  *
  * A probe that was lost is opened again by name, or through a remaining
  * descriptor.  If that fails nothing can be asked: the answer is "cannot tell",
@@ -39,6 +46,7 @@
 #include "shm/table_place.h"
 
 #define MARK_MAX INT32_MAX	/* a position that each file system takes */
+#define TRIED_BYTE 0		/* of a file that has no name yet */
 
 void
 lhi_live_probe_know(struct lhi_view *v, int fd)
@@ -86,6 +94,41 @@ lhi_live_probe_attach(struct lhi_view *v, int fd)
 	return 0;
 }
 
+/* Fails, because a mapping keeps no lock.  held: what the kernel said. */
+static int
+fail_unkept(const char *path, int held)
+{
+	return fail_unable(path, "keep a byte lock through a mapping, once the "
+	    "descriptor is closed", held < 0 ? held : -EOPNOTSUPP);
+}
+
+int
+lhi_live_probe_keeps(struct lhi_view *v, off_t byte)
+{
+	int fd = lhi_live_probe_fd(v);
+	int held = fd < 0 ? -errno : lhi_byte_held(fd, byte);
+
+	return held == 1 ? 0 : fail_unkept(v->path, held);
+}
+
+/* Tries with `other`, a description of a new file, whether a mapping keeps its
+ * lock.  Asks through fd, which is another.  Closes `other`. */
+static int
+try_mapping(const char *path, int fd, int other)
+{
+	int error = lhi_byte_lock(other, TRIED_BYTE), held;
+	void *pin = error == 0 ? lhi_byte_pin(other) : NULL;
+
+	if (error == 0 && pin == NULL)
+		error = -errno;
+	(void)close(other);
+	if (error != 0)
+		return fail_unable(path, "lock and map a file", error);
+	held = lhi_byte_held(fd, TRIED_BYTE);
+	lhi_byte_unpin(pin);
+	return held == 1 ? 0 : fail_unkept(path, held);
+}
+
 int
 lhi_live_probe_try(const char *path, int fd)
 {
@@ -99,11 +142,13 @@ lhi_live_probe_try(const char *path, int fd)
 		    "again: %s (is /proc mounted?)", path, strerror(errno));
 	error = set_mark(other, MARK_MAX);
 	held = lhi_bytes_held(other, 0, 0);	/* any byte */
+	if (error == 0 && held == 1)
+		return try_mapping(path, fd, other);
 	(void)close(other);
 	if (error != 0)
 		return fail_unable(path, "keep a position in a file", error);
-	return held == 1 ? 0 : fail_unable(path, "show a byte lock to another "
-	    "description", held < 0 ? held : -EOPNOTSUPP);
+	return fail_unable(path, "show a byte lock to another description",
+	    held < 0 ? held : -EOPNOTSUPP);
 }
 
 bool

@@ -67,13 +67,13 @@ describe_session(const struct lhi_view *v, struct shm_session *se,
 
 /* Makes record idx ours. Returns 1: done, 0: not possible, -errno. */
 static int
-take_record(struct lhi_view *v, int fd, uint32_t idx, const char *application,
+take_record(struct lhi_view *v, int *own, uint32_t idx, const char *application,
     uint64_t *sid, int *sign)
 {
 	struct shm_session *se = &v->sessions[idx];
 	unsigned flags = 0;
 	uint64_t inc, s, file;
-	int got = lhi_session_lock_byte(v, fd,
+	int fd = *own, got = lhi_session_lock_byte(v, fd,
 	    lhi_mutant_on(recycler_locks_life) ? lhi_session_live_byte(idx)
 			  : lhi_session_recycle_byte(idx));
 
@@ -106,16 +106,21 @@ take_record(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 	got = lhi_live_probe_fd(v);
 	if (got < 0 || lhi_byte_held(got, lhi_session_live_byte(idx)) != 1)
 		flags |= SESS_NOPROOF;
+	/* and does the mapping alone keep it? */
+	(void)close(fd);
+	*own = -1;
+	got = flags != 0 ? 0 :
+	    lhi_live_probe_keeps(v, lhi_session_live_byte(idx));
+	if (got != 0)
+		return got;
 	lhi_counters_begin(v, idx);
 	describe_session(v, se, application);
 	*sid = sid_make(inc, idx);
 	lhi_sign_begin(v, idx);
 	if (sign != NULL) {
 		*sign = lhi_sign_make(v, idx, &file);
-		if (*sign < 0) {
-			lhi_session_unlock_recycle(fd, idx);
+		if (*sign < 0)
 			return *sign;
-		}
 		lhi_sign_note(se, file);
 	}
 	lhi_point("session.described");
@@ -126,18 +131,18 @@ take_record(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 }
 
 int
-lhi_session_begin(struct lhi_view *v, int fd, const char *application,
+lhi_session_begin(struct lhi_view *v, int *fd, const char *application,
     uint64_t *sid, void **pin, int *sign)
 {
 	uint32_t n;
 	int error;
 
 	/* from here on no closefrom() unlocks the bytes of fd */
-	*pin = lhi_byte_pin(fd);
+	*pin = lhi_byte_pin(*fd);
 	if (*pin == NULL)
 		return lhi_fail(errno == EBADF ? -EBADF : -ENOMEM, "cannot "
 		    "map the live file of %s: %s", v->path, strerror(errno));
-	error = lhi_session_limit(v, fd, &n);
+	error = lhi_session_limit(v, *fd, &n);
 	if (error != 0)
 		return error;
 	/* first the ones that are surely free, then those that may be dead */

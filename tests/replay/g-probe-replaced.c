@@ -22,20 +22,20 @@ main(void)
 {
 	const char *table = replay_begin();
 	struct lh *lh = replay_open(table, 0);
-	int fd = lhi_live_file_reopen(&lh->v), probe;
+	int fd = lhi_live_file_reopen(&lh->v), copy = dup(fd), probe;
 	uint64_t sid = 0;
 	void *pin = NULL;
 
-	ok(fd >= 3, "a description for another session");
-	is(lhi_session_begin(&lh->v, fd, "other", &sid, &pin, NULL), 0,
+	ok(fd >= 3 && copy >= 0, "a description for another session");
+	is(lhi_session_begin(&lh->v, &fd, "other", &sid, &pin, NULL), 0,
 	    "the session begins");
 	is(lhi_session_gone(&lh->v, sid_idx(sid)), false, "it is alive");
 	probe = lhi_live_probe_fd(&lh->v);
-	is(dup2(fd, probe), probe, "its descriptor replaces the probe's");
+	is(dup2(copy, probe), probe, "its descriptor replaces the probe's");
 	is(lhi_session_gone(&lh->v, sid_idx(sid)), false, "it is still alive");
 	is(lhi_session_dead(&lh->v, sid, true), false, "and is not reclaimed");
 	lhi_byte_unpin(pin);
-	(void)close(fd);
+	(void)close(copy);
 	/* the copy in the probe's place, which has no owner */
 	(void)close(probe);
 	is(lhi_session_gone(&lh->v, sid_idx(sid)), true,
