@@ -329,28 +329,43 @@ has_usual_opts(const struct lhi_claim_cache *m, const struct lh_acquire_opts *o,
 }
 
 /* Acquires a cluster key again, if its right is the one that was read in this
- * tick. */
-static __attribute__((noinline)) int
-key_acquire_lent(struct lh_key *k, const struct lhi_ref *ref,
+ * tick.  False: nothing is acquired. */
+static __attribute__((noinline)) bool
+acquire_lent(struct lh *lh, const struct lhi_ref *ref,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
 	struct lhi_cached_claim *r = m->rec;
 	enum lhi_how how;
 
-	how = (opts != NULL ? m->lh : m->usual) != k->lh ||
+	how = (opts != NULL ? m->lh : m->usual) != lh ||
 	    lhi_mutant_on(use_number) ? UNTOUCHED :
 	    acquire_straight(m, FREE_CLUSTER, ref->slot_ref, lease);
 	if (how == GRANTED || how == LATE)
 		lhi_cached_claim_set(r, CACHED_LENT);
 	if (how == GRANTED && lhi_cluster_check_lent_stands(m, lease))
-		return 0;
+		return true;
 	m->lent.slot_ref = 0;
 	if (how == OUTDONE)
 		retract_claim(m, r);
-	else if (r->use == CACHED_LENT && lh_release(k->lh, lease) == 0)
-		lhi_counters_spent(&k->lh->v);
-	return key_acquire_rest(k, UNTOUCHED, ref, opts, lease);
+	else if (r->use == CACHED_LENT && lh_release(lh, lease) == 0)
+		lhi_counters_spent(&lh->v);
+	return false;
+}
+
+/* The same by name, if that is the key that claim 0 had last. */
+static bool
+acquire_lent_name(struct lh *lh, const char *key,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
+{
+	const struct lhi_claim_cache *m = lhi_claim_cache_current;
+	const struct lhi_ref ref = { m->rec[0].slot, m->lent.slot_ref };
+
+	return m->lh == lh && m->lent.slot_ref != 0 && key != NULL &&
+	    lease != NULL && lhi_cluster_check_has_lent(m, &ref) &&
+	    (lhi_slot_is(ref.slot, key) || lhi_mutant_on(lent_any_name)) &&
+	    (opts == NULL || has_usual_opts(m, opts, ref.slot_ref)) &&
+	    acquire_lent(lh, &ref, opts, lease);
 }
 
 /* Gives the claim that was just granted the key the mark of the handle, if the
@@ -385,7 +400,8 @@ key_acquire_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
 		return lhi_own(k->lh);
 	if (lhi_cluster_check_has_lent(m, &ref) &&
 	    (opts == NULL || has_usual_opts(m, opts, ref.slot_ref)))
-		return key_acquire_lent(k, &ref, opts, lease);
+		return acquire_lent(k->lh, &ref, opts, lease) ? 0 :
+		    key_acquire_rest(k, UNTOUCHED, &ref, opts, lease);
 	how = acquire_at_once(k->lh, &ref, opts, lease);
 	if (how != GRANTED)
 		return key_acquire_rest(k, how, &ref, opts, lease);
@@ -590,8 +606,11 @@ lhi_acquire_by_name(struct lh *lh, const char *key,
 	struct lhi_key_name n;
 	struct lhi_acquire_target want = { .name = &n };
 	struct lhi_acquire_request ask;
-	int error = lhi_own(lh);
+	int error;
 
+	if (acquire_lent_name(lh, key, opts, lease))
+		return 0;
+	error = lhi_own(lh);
 	if (error == 0)
 		error = lhi_name_set(&n, key);
 	if (error != 0)
