@@ -123,10 +123,13 @@ static const struct group {
 } groups[] = {
 	{ "uncontended", bench_uncontended, NULL },
 	{ "million", bench_million, NULL },
+	{ "first use", bench_first_use, NULL },
 	{ "crowd", bench_crowd, NULL },
 	{ "reader", bench_reader, NULL },
 	{ "two readers", bench_two_readers, NULL },
 	{ "handover", bench_handover, NULL },
+	{ "drain", bench_drain, NULL },
+	{ "idle", bench_idle, NULL },
 	{ "takeover", bench_takeover, NULL },
 	{ "reaper", bench_reaper, NULL },
 	{ "cluster", bench_cluster, NULL },

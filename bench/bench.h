@@ -106,11 +106,14 @@ static inline void bench_need(int error, const char *what)
 /* The groups.  Each fills rows of its own and says how many they are. */
 size_t bench_uncontended(struct row **rows);
 size_t bench_million(struct row **rows);
+size_t bench_first_use(struct row **rows);
 size_t bench_crowd(struct row **rows);
 size_t bench_reader(struct row **rows);
 size_t bench_two_readers(struct row **rows);
 size_t bench_handover(struct row **rows);
 size_t bench_takeover(struct row **rows);
+size_t bench_drain(struct row **rows);
+size_t bench_idle(struct row **rows);
 size_t bench_reaper(struct row **rows);
 size_t bench_cluster(struct row **rows);
 
@@ -124,16 +127,19 @@ void bench_memory(void);
 extern const struct side bench_local, bench_local_opts, bench_fdatasync;
 
 /* delegated.c */
-extern const struct side bench_delegated;
+extern const struct side bench_delegated, bench_name_delegated;
+
+/* global.c */
 extern const struct side bench_global;
 
 /* peers.c */
 extern const struct side bench_peer_mutex, bench_peer_trylock,
     bench_peer_rwlock, bench_peer_flock, bench_peer_ofd, bench_peer_bdb,
-    bench_peer_bdb_many, bench_peer_tdb;
+    bench_peer_bdb_many, bench_peer_bdb_new, bench_peer_tdb;
 
 #define HOT_KEY		"bench/the-hot-key"
 #define MANY_KEYS	64
+#define FIRST_NEW_NAME	1000000	/* no other key has a name from there on */
 void bench_key_name(char name[32], unsigned int i);
 
 

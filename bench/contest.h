@@ -11,7 +11,7 @@
 
 #include "bench.h"
 
-#define MAX_WORKERS 8
+#define MAX_WORKERS 100
 
 /*
  * Shared by the processes of a contest.  The parent writes `stop` while they
@@ -26,7 +26,7 @@ struct ground {
 	struct {
 		alignas(64) _Atomic uint32_t full;	/* futex; likewise */
 		alignas(64) _Atomic uint32_t coming;	/* likewise */
-	} seat[2];
+	} seat[MAX_WORKERS];
 	struct {
 		alignas(64) uint64_t n;
 	} done[MAX_WORKERS];

@@ -18,6 +18,7 @@
 static struct lh *lh;
 static struct lh_key *key;
 static pid_t lender;
+static unsigned int users;	/* both sides have one table */
 static char name[80];
 
 /* Beside our own program. */
@@ -42,6 +43,8 @@ static const char *set_up(void)
 	char ready[6];
 	int out[2];
 
+	if (users++ > 0)
+		return NULL;
 	(void)snprintf(name, sizeof(name), "%s.delegated", bench.table);
 	bench_need(lh_open(&lh, name, NULL), "lh_open, delegated");
 	if (pipe(out) != 0)
@@ -72,8 +75,24 @@ static void run(uint64_t n)
 	}
 }
 
+static void run_by_name(uint64_t n)
+{
+	struct lh_lease lease;
+	int error;
+
+	for (; n > 0; n--) {
+		while ((error = lh_acquire(lh, KEY, NULL, &lease)) ==
+		    -EHOSTUNREACH)
+			bench_sleep_us(100);
+		bench_need(error, "acquire");
+		bench_need(lh_release(lh, &lease), "release");
+	}
+}
+
 static void tear_down(void)
 {
+	if (--users > 0)
+		return;
 	bench_need(lh_key_close(key), "key_close");
 	bench_need(lh_close(lh), "lh_close");
 	(void)kill(lender, SIGKILL);
@@ -83,5 +102,10 @@ static void tear_down(void)
 
 const struct side bench_delegated = {
 	.name = "x_delegated", .set_up = set_up, .run = run,
+	.tear_down = tear_down,
+};
+
+const struct side bench_name_delegated = {
+	.name = "x_name_delegated", .set_up = set_up, .run = run_by_name,
 	.tear_down = tear_down,
 };

@@ -252,6 +252,19 @@ static void bdb_many_run(uint64_t n)
 		bdb_pair(&bdb_many[n % MANY_KEYS]);
 }
 
+static void bdb_new_run(uint64_t n)
+{
+	static unsigned int next;
+	char name[32];
+	DBT key = { .data = name };
+
+	for (; n > 0; n--) {
+		bench_key_name(name, FIRST_NEW_NAME + next++);
+		key.size = (uint32_t)strlen(name);
+		bdb_pair(&key);
+	}
+}
+
 static void bdb_tear_down(void)
 {
 	if (--env_users > 0)
@@ -271,6 +284,13 @@ const struct side bench_peer_bdb_many = {
 	.name = "bdb_many",
 	.set_up = bdb_set_up,
 	.run = bdb_many_run,
+	.tear_down = bdb_tear_down
+};
+
+const struct side bench_peer_bdb_new = {
+	.name = "bdb_new",
+	.set_up = bdb_set_up,
+	.run = bdb_new_run,
 	.tear_down = bdb_tear_down
 };
 

@@ -144,7 +144,7 @@ void bench_reap(const int *pids, size_t n, unsigned int patience_ms,
     const char *what)
 {
 	uint64_t end = bench_clock_ns() + patience_ms * UINT64_C(1000000);
-	bool gone[64] = { false };
+	bool gone[128] = { false };
 	size_t left = n;
 	int status;
 	size_t i;

@@ -4,6 +4,9 @@
  *
  *   s_sole
  *	one process, alone, an opened key: acquire shared, release.
+ *   s_beside
+ *	the same, while another process holds the key shared.  The peer has one
+ *	more reader inside, too.
  *   s_two_procs
  *	two processes, each on a CPU of its own, take the same lock shared and
  *	release it, in a loop.  Nobody ever has to wait, so whatever it costs
@@ -79,32 +82,66 @@ static void sole_rwlock(uint64_t n)
 	}
 }
 
+/* Another process reads the key, and the rwlock, until it is killed. */
+static int start_reader(void)
+{
+	int *reads = bench_shared(sizeof(*reads));
+	struct lh_acquire_opts opts = LH_ACQUIRE_OPTS_INIT;
+	struct lh_lease lease;
+	int pid = bench_fork();
+
+	if (pid == 0) {
+		bench_unpin();
+		opts.mode = LH_SHARED;
+		opts.ttl_ms = 600000;
+		attach();
+		bench_need(lh_key_acquire(key, &opts, &lease), "acquire");
+		bench_need(pthread_rwlock_rdlock(rwlock), "rwlock_rdlock");
+		__atomic_store_n(reads, 1, __ATOMIC_RELEASE);
+		for (;;)
+			bench_sleep_us(1000000);
+	}
+	while (__atomic_load_n(reads, __ATOMIC_ACQUIRE) == 0)
+		bench_sleep_us(100);
+	return pid;
+}
+
 size_t bench_reader(struct row **out)
 {
 	static struct side sides[] = {
 		{ .name = "s_sole", .run = sole_ours },
 		{ .name = "rwlock", .run = sole_rwlock },
 	};
-	static struct row row = {
+	static struct row rows[2] = { {
 		"s_sole", "pthr-rwlock",
 		"shared acquire + release, opened key; rdlock + unlock",
 		ROW_METRIC, 1.5, { 0, 0 }, { 0, 0 }, NULL
-	};
+	}, {
+		"s_beside", "pthr-rwlock",
+		"the same, while another process reads",
+		ROW_METRIC, 1.5, { 0, 0 }, { 0, 0 }, NULL
+	} };
+	int other = 0;
 
-	row.missing = bench_no_readers();
-	if (!row.missing) {
+	rows[0].missing = rows[1].missing = bench_no_readers();
+	for (unsigned int i = 0; i < 2 && !rows[i].missing; i++) {
 		bench_pin();
+		if (i == 0)
+			rwlock = bench_pshared_rwlock();
+		else
+			other = start_reader();
 		attach();
-		rwlock = bench_pshared_rwlock();
 		bench_circus(sides, 2, bench.quick ? 61 : 151,
 		    bench.quick ? 6000000 : 8000000);
 		detach();
 		bench_unpin();
-		row.ours = sides[0].figures;
-		row.theirs = sides[1].figures;
+		rows[i].ours = sides[0].figures;
+		rows[i].theirs = sides[1].figures;
 	}
-	*out = &row;
-	return 1;
+	if (other != 0)
+		bench_kill(&other, 1);
+	*out = rows;
+	return 2;
 }
 
 static void two_ours(unsigned int me)

@@ -84,7 +84,7 @@ void bench_report_head(void)
 	    model, system.sysname, system.release, load);
 	printf("%s edition; medians over interleaved rounds, the minimum "
 	    "behind\n\n", bench.quick ? "quick" : "full");
-	printf("%-14s %8s %8s  %-12s %8s %8s %5s %4s\n", "metric", "ours",
+	printf("%-16s %8s %8s  %-12s %8s %8s %5s %4s\n", "metric", "ours",
 	    "(min)", "peer", "time", "(min)", "ratio", "<=");
 	fflush(stdout);
 }
@@ -119,7 +119,7 @@ static bool row_missed(const struct row *row)
 
 static void print_row(const struct row *row)
 {
-	printf("%-14s", row->metric);
+	printf("%-16s", row->metric);
 	if (row->missing) {
 		printf("  not measured: %s\n", row->missing);
 		return;
