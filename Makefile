@@ -114,7 +114,7 @@ REPLAYS	:= $(call slow_first,$(filter-out %/replay, \
 FENCES	:= $(addprefix $(BUILD)/tests/fence/,images claimants rivals)
 FLIPS	:= $(BUILD)/tests/flips/flips
 
-.PHONY: all lib tool reaperd shim tests daemon-tests shim-tests cxx replays step chaos demo \
+.PHONY: man all lib tool reaperd shim tests daemon-tests shim-tests cxx replays step chaos demo \
 	run check check-all check-unit check-release check-memcheck check-tsan \
 	check-tsan-exclusive check-tsan-shared check-tsan-live check-command \
 	check-daemon check-shim check-replay check-mutants check-crash check-stop \
@@ -140,6 +140,9 @@ help:
 	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -flips -arm64 -model -abi -layout -bench, lint: the layers of check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
+# sections 3 and 7: made from the headers' comments
+man:
+	$(Q)rm -rf build/man && tools/man3 build/man
 tool: $(TOOL)
 reaperd: $(REAPERD)
 shim: $(SHIMD)
@@ -438,7 +441,7 @@ RELEASED = $(addprefix $(BUILD)/,$(call marked,release))
 NEEDS_unit = F=asan tests
 NEEDS_bindings = cxx lib tool $(RELEASED)
 NEEDS_release = tests shim-tests
-NEEDS_command = tool
+NEEDS_command = tool lib
 NEEDS_daemon = tool reaperd shim daemon-tests
 NEEDS_shim = F=asan shim-tests
 NEEDS_cluster = tool shim reaperd cluster-tests
@@ -675,7 +678,7 @@ bench-update: $(COUNT)
 BASH_COMPLETION = $(PREFIX)/share/bash-completion/completions/leasehold
 ZSH_COMPLETION = $(PREFIX)/share/zsh/site-functions/_leasehold
 FISH_COMPLETION = $(PREFIX)/share/fish/vendor_completions.d/leasehold.fish
-install: all
+install: all man
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/bin \
 	    $(DESTDIR)$(PREFIX)/include/leasehold \
 	    $(DESTDIR)$(PREFIX)/share/man/man1
@@ -689,6 +692,10 @@ install: all
 	install -m 644 bindings/python/leasehold.py $(DESTDIR)$(PYTHONDIR)
 	install -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 doc/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/share/man/man3 \
+	    $(DESTDIR)$(PREFIX)/share/man/man7
+	install -m 644 build/man/man3/* $(DESTDIR)$(PREFIX)/share/man/man3
+	install -m 644 build/man/man7/* $(DESTDIR)$(PREFIX)/share/man/man7
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/, \
 	    bash-completion/completions zsh/site-functions \
 	    fish/vendor_completions.d)
@@ -719,7 +726,7 @@ install: all
 	    -e 's|@VERSION@|$(VERSION)|' src/leasehold.pc.in \
 	    > $(DESTDIR)$(LIBDIR)/pkgconfig/leasehold.pc
 
-uninstall:
+uninstall: man
 	rm -f $(DESTDIR)$(LIBDIR)/libleasehold.a \
 	    $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libleasehold.so \
 	    $(DESTDIR)$(LIBDIR)/pkgconfig/leasehold.pc \
@@ -729,7 +736,7 @@ uninstall:
 	rm -f $(addprefix $(DESTDIR),$(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION))
 	rm -f $(DESTDIR)$(PYTHONDIR)/leasehold.py
 	rm -rf $(DESTDIR)$(PREFIX)/include/leasehold
-	for m in doc/man/*.[158]; do \
+	for m in doc/man/*.[158] build/man/man*/*; do \
 	    rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}; done
 	rm -f $(DESTDIR)$(PREFIX)/sbin/leasehold-reaperd \
 	    $(DESTDIR)$(PREFIX)/lib/sysusers.d/leasehold-reaperd.conf \

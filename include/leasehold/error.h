@@ -8,8 +8,7 @@
  *   ECANCELED	lh_cancel() ended the wait
  *   EDEADLK	you would wait for each other for ever
  *   ESTALE	the lease is lost or superseded, or the table was retired
- *   EPERM	not yours: another session's lease, or a handle inherited over
- *		fork
+ *   EPERM	not yours: another session's lease, or inherited over fork
  *   EALREADY	this live handle holds it
  *   ENOLCK	this live handle never acquired it: there is nothing to release
  *   EBUSY	in use
@@ -24,17 +23,18 @@
  *   ENAMETOOLONG  key or table name too long
  *   EPROTO	the table has another layout or version
  *   EUCLEAN	the table is damaged
- *   EOVERFLOW	the table is more than nine years old: nothing can be granted
- *		or extended there any more
- *   EXDEV	the table belongs to another time namespace, or that cannot be
- *		told: /proc is not mounted
+ *   EOVERFLOW	the table is more than nine years old, and grants nothing more
+ *   EXDEV	it is of another time namespace, or /proc is not mounted
+ *   EBADF	the application has closed a descriptor of the library's
+ *   EINPROGRESS  a removal has retired the table, and did not end
+ *   ENOTRECOVERABLE  a robust key is inconsistent: readers are refused
  *   EHOSTUNREACH	the cluster of a cluster key cannot be reached from this
  *		host, or no shim runs here: lh_error_detail() says which.  Not
  *		busy: it is not known whether the key is free
  *   EACCES	permission denied
  *   EOPNOTSUPP	this table or build cannot do that
- *   EIO		a gate's file cannot be written to its disk
- *   EROFS, EDQUOT, ELOOP, ENOTDIR  a gate's file cannot be made or opened
+ *   EIO		a gate's or a fence file cannot be written to its disk
+ *   EROFS, EDQUOT, ELOOP, ENOTDIR  such a file cannot be made or opened
  *   EMFILE, ENFILE  no file descriptor left to open a table with (again, to
  *		let it grow, if the application has closed the library's)
  */
