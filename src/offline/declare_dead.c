@@ -19,7 +19,7 @@
  *	its byte is free			dead, unless a process is seen
  *						to have its second sign open
  *	a process without a mapping has the	dead: a session's byte is
- *	byte locked				locked through a mapping
+ *	byte locked, and others with it		locked through a mapping
  *	the byte is locked otherwise, or
  *	NOPROOF, so that locks say nothing:
  *		its process maps the live file	alive
@@ -132,7 +132,7 @@ judge_session(const struct lhi_exclusive_use *a, uint32_t i,
 		return FOUND_ALIVE;
 	if (!seen->live_locked && !sess_marked(seen->state))
 		return FOUND_DEAD;
-	if (seen->live_locked &&
+	if (!sess_marked(seen->state) &&
 	    lhi_live_users_explain(users, lhi_session_live_byte(i)))
 		return FOUND_DEAD;
 	return judge_locker(a, i, seen, users);

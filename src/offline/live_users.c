@@ -11,7 +11,9 @@
  *	a descriptor's lock		fdinfo shows it.  The description of a
  *		session has no descriptor once its process has opened the table;
  *		until then that process maps the file as well.  So a lock that
- *		a process without a mapping has is no session's
+ *		a process without a mapping has is no session's.  (A child that
+ *		was cloned meanwhile may have that descriptor.  So a lock of a
+ *		session's two bytes alone proves nothing.)
  *	a socket's name			the second sign is bound to its first
  *		name for as long as a copy of it is open, whatever becomes of
  *		its file (shm/session_sign.c)
@@ -41,6 +43,7 @@
 #define PIDS_MAX 100000		/* processes examined */
 #define FDS_MAX 65536		/* of each */
 #define SOCKETS_MAX 8
+#define SESSION_BYTES 2		/* that a session locks (session_bytes.c) */
 #define PATH_LEN 80
 #define FIRST_PID_NS 0xeffffffcu	/* the kernel's PROC_PID_INIT_INO */
 
@@ -86,26 +89,34 @@ lhi_live_users_maps(const struct lhi_live_users *u, pid_t pid)
 	return found;
 }
 
-/* Notes the locks that the descriptor has, by its fdinfo. */
+/* Reads a line of fdinfo.  Returns true if it is a lock of bytes.  (flock(2)
+ * and leases, which are no such locks, have lines that look the same.) */
+static bool
+is_byte_lock(const char *line, struct lhi_live_lock *l)
+{
+	char kind[12], last[24];
+	long long first;
+
+	if (sscanf(line, "lock: %*s %11s %*s %*s %*s %*s %lld %23s", kind,
+	    &first, last) != 3 ||
+	    (strcmp(kind, "OFDLCK") != 0 && strcmp(kind, "POSIX") != 0))
+		return false;
+	l->first = first;
+	l->last = strcmp(last, "EOF") == 0 ? INT64_MAX : atoll(last);
+	return true;
+}
+
+/* Notes the locks of bytes that the descriptor has, by its fdinfo. */
 static void
 note_locks(struct lhi_live_users *u, const char *fdinfo)
 {
 	FILE *f = fopen(fdinfo, "re");
-	char *line = NULL, last[24];
+	char *line = NULL;
 	size_t size = 0;
-	long long first;
 
-	while (f != NULL && getline(&line, &size, f) > 0) {
-		struct lhi_live_lock *l = &u->lock[u->n_locks];
-
-		if (u->n_locks == LIVE_LOCKS_MAX || sscanf(line,
-		    "lock: %*s %*s %*s %*s %*s %*s %lld %23s", &first,
-		    last) != 2)
-			continue;
-		l->first = first;
-		l->last = strcmp(last, "EOF") == 0 ? INT64_MAX : atoll(last);
-		u->n_locks++;
-	}
+	while (f != NULL && u->n_locks < LIVE_LOCKS_MAX &&
+	    getline(&line, &size, f) > 0)
+		u->n_locks += is_byte_lock(line, &u->lock[u->n_locks]);
 	free(line);
 	if (f != NULL)
 		(void)fclose(f);
@@ -182,7 +193,8 @@ bool
 lhi_live_users_explain(const struct lhi_live_users *u, off_t byte)
 {
 	for (unsigned i = 0; i < u->n_locks; i++)
-		if (u->lock[i].first <= byte && byte <= u->lock[i].last)
+		if (u->lock[i].first <= byte && byte <= u->lock[i].last &&
+		    u->lock[i].last - u->lock[i].first >= SESSION_BYTES)
 			return true;
 	return false;
 }

@@ -34,7 +34,8 @@ void lhi_live_users_scan(struct lhi_live_users *u, int fd);
 int lhi_live_users_maps(const struct lhi_live_users *u, pid_t pid);
 
 /* True if a descriptor of a process that does not map the file has a lock on
- * that byte.  So the byte is no session's. */
+ * that byte, and on more than a session locks.  So the byte is no session's:
+ * a session's lock excludes every other one on its byte. */
 bool lhi_live_users_explain(const struct lhi_live_users *u, off_t byte);
 
 /* Names up to four of the processes that map the file: others than this one,

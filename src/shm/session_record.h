@@ -8,8 +8,8 @@
 /*
  * Takes a free session record for this address space.  *fd is a description of
  * the live file opened for this alone: it takes the record's byte locks, and
- * *pin then holds them.  So it is closed here, and -1, unless no record could
- * be taken.  With `sign`, makes a second sign of life, whose descriptor is *sign.
+ * *pin then holds them.  So it is closed here, and -1, unless no record
+ * could be taken.  With `sign`, makes a second sign of life: descriptor *sign.
  * Returns 0; -ENOSPC; -EOPNOTSUPP: the mapping keeps no lock; -errno.
  */
 int lhi_session_begin(struct lhi_view *v, int *fd, const char *application,

@@ -147,6 +147,19 @@ relink() {
 	exit 1
 }
 
+# compile SOURCE: $dir/NAME, a program of this folder that uses the library
+compile() {
+	local build=${LEASEHOLD%/*} to=$dir/${1%.c}
+
+	# shellcheck disable=SC2086
+	${CC:-gcc} -std=c11 -D_GNU_SOURCE -pthread -I"$here/../../include" \
+	    ${CPPFLAGS:-} ${CFLAGS:-} -o "$to" "$here/$1" \
+	    "$build/libleasehold.a" ${LDFLAGS:-} -lbsd 2>"$dir/cc" && return
+	diag "$(cat "$dir/cc")"
+	echo "Bail out! cannot compile $1"
+	exit 1
+}
+
 # table NAME: use table NAME.PID from now on.
 table() {
 	LEASEHOLD_TABLE=test-$1.$$

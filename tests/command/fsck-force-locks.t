@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Guarantee G1: locks on the live file that are none of bytes (flock(2)),
+# and locks of other bytes, do not explain why a living holder's byte is locked.
+# So beside a process that has them, a repair by force declares no living session
+# dead, and its key keeps its holder.
+#
+# Otherwise a member who runs flock(1) on the live file would have every living
+# holder declared dead, by root's own hand.
+. "$(dirname "$0")/lib.sh"
+
+compile holder.c
+
+# locked HOW: a process has the live file open, and a lock of that kind
+locked() {
+	rm -f "$dir/locker"
+	python3 -c '
+import fcntl, glob, os, struct, sys, time
+
+def lock(kind, first, length):
+    fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", kind, os.SEEK_SET, first, length, 0))
+
+fd = os.open(glob.glob(sys.argv[1])[0], os.O_RDWR)
+how = sys.argv[2]
+if how == "flock":
+    fcntl.flock(fd, fcntl.LOCK_EX)
+elif how == "shared":
+    fcntl.flock(fd, fcntl.LOCK_SH)
+elif how == "below":
+    lock(fcntl.F_WRLCK, 0, 4096)
+elif how == "read":
+    lock(fcntl.F_RDLCK, 0, 4096)
+print("locked", flush=True)
+time.sleep(60)' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" "$1" \
+	    >"$dir/locker" &
+	locker=$!
+	mind $locker
+	until_true 10000 grep -q locked "$dir/locker"
+}
+
+# holds: a living holder of key k
+holds() {
+	"$dir/holder" >"$dir/holds" &
+	living=$!
+	mind $living
+	until_true 10000 grep -q holds "$dir/holds"
+}
+
+for how in flock shared below read; do
+	table $how
+	holds
+	locked $how
+	run lh fsck --repair --force
+	is "$status" 75 "$how beside a living holder: no repair, by force either"
+	like "$err" "holder[$living]" "  the holder is named"
+	is "${out/declared dead/}" "$out" "  it is not declared dead"
+	run lh run -n k true
+	is "$status" 75 "  and has its key"
+	kill -KILL $living
+	wait $living 2>/dev/null
+	run lh fsck --repair --force
+	is "$status" 0 "  that is killed: repaired"
+	kill $locker
+	wait $locker 2>/dev/null
+done
+finish
