@@ -58,9 +58,8 @@
  *	LINKED	a maker looks at gen when its slot is linked already
  *	COMMITTED E5 marks what it read without a look at the word
  *
- * Seen: 0.9 to 4.0 million states in the configurations of `run`; 29 for two
- * uses and two evictions by three processes, 39 for three and three by two
- * (LONG=1).
+ * Seen: 0.9 to 4.0 million states in the usual configurations; 29 for two uses
+ * and two evictions by three processes, 39 for three and three by two (larger).
  */
 #include "common.pml"
 

@@ -52,8 +52,8 @@
  * The library reads the word again; -DBOTH compares the clock with the new
  * deadline as well.  Both hold P1.
  *
- * Seen: 0.8 to 12 million states in the configurations of `run`, 11 and 16 in
- * those of LONG=1.  Above 350 lines because a process is one automaton, and
+ * Seen: 0.8 to 12 million states in the usual configurations, 11 and 16 in the
+ * larger ones.  Above 350 lines because a process is one automaton, and
  * Promela has no way to put half of it elsewhere.
  */
 #include "common.pml"

@@ -44,7 +44,7 @@
  * back, but until then it is passed over (P3, one acquire more).
  *
  * Seen: 10.3 million states for three acquires; 2.7 for two with two deaths, a
- * late grant and a cancellation; 63 for three and a death (LONG=1).
+ * late grant and a cancellation; 63 for three and a death (larger).
  */
 #include "common.pml"
 

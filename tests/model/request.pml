@@ -23,10 +23,15 @@
  * here.  It ends one by a dead process as GRANTED if the announced lease is
  * held, and takes it over otherwise.
  *
+ * The library counts the changes of a place in its state, and a swap compares
+ * the number as well.  No number comes twice.  So each process has a bit for
+ * each place here: has its state been written since this process read it?
+ *
  * Properties.
  *  P1	A request is granted once.			(G10)
  *  P2	Each process that gets a lease for a request gets the same one.	(G10)
- *  P3	A place that is PENDING is its worker's request's.
+ *  P3	A place that is PENDING is its worker's request's, and a process that
+ *	has ended works at no place.
  *
  * Mutants:
  *	LOOK	leaves out the look at the others
@@ -36,6 +41,11 @@
  *	TORN	passes over a place that changed while it was looked at
  */
 #include "common.pml"
+
+/* A process that has ended works at no place, so its death changes nothing. */
+byte over;
+#undef MAY_DIE
+#define MAY_DIE(p) (started >= p && !dead[p] && !(over & (1 << (p))))
 
 #ifndef TRIES
 #define TRIES 2
@@ -49,18 +59,22 @@
 #define ASKED	2
 #define PENDING	3
 #define GRANTED	4
-#define STATE(st, who, n) (((n) << 5) | ((who) << 3) | (st))
+#define STATE(st, who)	(((who) << 3) | (st))
 #define ST(s)	((s) & 7)
-#define WHO(s)	(((s) >> 3) & 3)
-#define N(s)	((s) >> 5)
-#define NEXT(s, st, who) STATE(st, who, N(s) + 1)
+#define WHO(s)	((s) >> 3)
 
 /* shared memory */
-short state[PLACES];
+byte state[PLACES];
 byte id[PLACES];
 byte lease[PLACES];		/* use << 2 | claim */
 byte use[NP + 1];		/* of claim c */
 byte held[NP + 1];		/* the lease that claim c holds */
+
+/* Of each process: the places whose state it has read and may compare yet, and
+ * those of them that were written since. */
+byte noted[NP + 1], changed[NP + 1];
+#define BIT(i)	(1 << (i))
+#define SAME(i)	(!(changed[me] & BIT(i)))
 
 /* ghost */
 byte got[3];			/* the lease of each request */
@@ -81,15 +95,62 @@ byte got[3];			/* the lease of each request */
 #endif
 
 #if defined(MUTANT_TORN)
-#define SAME_OR_NEXT(j)	((j) + 1)
+#define SAME_OR_NEXT(j)	NEXT_BESIDE(j, mine)
 #else
 #define SAME_OR_NEXT(j)	(j)	/* look at it again */
 #endif
 
-proctype user(byte me)
+inline note(i)
+{
+	noted[me] = noted[me] | BIT(i);
+	changed[me] = changed[me] & ~BIT(i)
+}
+
+inline forget(i)
+{
+	noted[me] = noted[me] & ~BIT(i);
+	changed[me] = changed[me] & ~BIT(i)
+}
+
+/* A write to the state of a place. */
+inline put(i, st)
+{
+	changed[1] = changed[1] | (noted[1] & BIT(i));
+	changed[2] = changed[2] | (noted[2] & BIT(i));
+	changed[3] = changed[3] | (noted[3] & BIT(i));
+	state[i] = st
+}
+
+/* Nobody reads the rest of a FREE one. */
+inline put_free(i)
+{
+	put(i, FREE);
+	id[i] = 0; lease[i] = 0
+}
+
+/* ... of our own place, which we go on comparing */
+inline put_own(st)
+{
+	put(mine, STATE(st, me));
+	note(mine);
+	s = 0
+}
+
+inline reset()
+{
+	s = 0; t = 0; j = 0; mine = 0;
+	noted[me] = 0; changed[me] = 0
+}
+
+#define WORKS_AT(i)	(WHO(state[i]) == me && ST(state[i]) != GRANTED)
+#define FIRST_BESIDE(i)		(i == 0 -> 1 : 0)
+#define NEXT_BESIDE(j, i)	((j) + 1 == i -> (j) + 2 : (j) + 1)
+
+/* Nobody does a step between the choice of a victim and its death. */
+proctype user(byte me) provided (victim == 0 || victim == _pid)
 {
 	byte mine, j, r, tries = TRIES;
-	short s, t;
+	byte s, t;
 
 	{
 	atomic {
@@ -98,112 +159,146 @@ proctype user(byte me)
 		if
 		:: r = 1
 		:: me == 3 -> r = 2
+		fi;
+		tries--
+	}
+	goto search;
+again:
+	atomic {
+		reset();
+		if
+		:: tries == 0 -> goto done
+		:: else -> tries--
 		fi
 	}
-again:
-	if
-	:: atomic { tries == 0 -> goto end_done }
-	:: atomic { tries > 0 -> tries--; j = 0 }
-	fi;
 search:
-	do
-	:: atomic { j < PLACES -> s = state[j] }
-	   if
-	   :: atomic { ST(s) >= PENDING && id[j] == r && state[j] == s ->
-		mine = j; j = 0; goto found }
-	   :: atomic { else -> s = 0; j++ }
-	   fi
-	:: atomic { j == PLACES -> j = 0; goto take }
-	od;
-found:
 	if
-	:: atomic { ST(s) == GRANTED -> CLAIMED(2, lease[mine] == got[r]) }
-	   goto end_done
-	:: atomic { ST(s) == PENDING && !GONE(WHO(s)) -> goto end_done }
+	:: atomic { j < PLACES && ST(state[j]) < PENDING -> j++ }
+	   goto search
+	:: atomic { j < PLACES && ST(state[j]) >= PENDING ->
+		s = state[j]; note(j) }
+	:: atomic { j == PLACES && VACANT(state[0]) -> j = 0; mine = 0 }
+	   goto take
+	:: atomic { j == PLACES && VACANT(state[1]) -> j = 0; mine = 1 }
+	   goto take
+#if PLACES > 2
+	:: atomic { j == PLACES && VACANT(state[2]) -> j = 0; mine = 2 }
+	   goto take
+#endif
+	:: atomic { j == PLACES && !VACANT(state[0]) && !VACANT(state[1]) &&
+	    (PLACES < 3 || !VACANT(state[PLACES - 1])) -> goto done }
+	fi;
+	if
+	:: atomic {
+		id[j] == r && SAME(j) -> mine = j; j = 0
+	   }
+	:: atomic {
+		!(id[j] == r && SAME(j)) ->
+		forget(j); s = 0; j++
+	   }
+	   goto search
+	fi;
+	/* found */
+	if
+	:: atomic {
+		ST(s) == GRANTED -> CLAIMED(2, lease[mine] == got[r]);
+		goto done
+	   }
+	:: atomic { ST(s) == PENDING && !GONE(WHO(s)) -> goto done }
 	:: atomic { ST(s) == PENDING && GONE(WHO(s)) -> t = lease[mine] }
-	   if
-	   :: atomic { HELD(t) ->
-		SWAP(state[mine], s, NEXT(s, GRANTED, me));
-		CLAIMED(2, t == got[r]) }
-	      goto end_done
-	   :: atomic { else ->
+	fi;
+	if
+	:: atomic {
+		HELD(t) ->
+		CLAIMED(2, t == got[r]);
+		if
+		:: SAME(mine) -> put(mine, STATE(GRANTED, me))
+		:: else
+		fi;
+		goto done
+	   }
+	:: atomic {
+		!HELD(t) ->
 		t = 0;
 		if
-		:: state[mine] == s ->
-			state[mine] = NEXT(s, PENDING, me);
-			s = state[mine];
-			goto work
-		:: else -> s = 0; goto again
-		fi }
-	   fi
+		:: SAME(mine) -> put_own(PENDING)
+		:: else -> goto again
+		fi
+	   }
+	   goto work
 	fi;
 take:
-	if
-	:: atomic { VACANT(state[0]) -> mine = 0 }
-	:: atomic { VACANT(state[1]) -> mine = 1 }
-#if PLACES > 2
-	:: atomic { VACANT(state[2]) -> mine = 2 }
-#endif
-	:: atomic { !VACANT(state[0]) && !VACANT(state[1]) &&
-	    (PLACES < 3 || !VACANT(state[PLACES - 1])) -> goto end_done }
-	fi;
 	atomic {	/* as in the library: a swap from what was seen */
 		if
-		:: VACANT(state[mine]) ->
-			state[mine] = NEXT(state[mine], TAKEN, me);
-			s = state[mine]
-		:: else -> mine = 0; goto again
+		:: VACANT(state[mine]) -> put_own(TAKEN)
+		:: else -> goto again
 		fi
 	}
-	id[mine] = r;
-	lease[mine] = 0;
+	atomic { true -> id[mine] = r; lease[mine] = 0 };
 	atomic {	/* nobody takes it from the living */
-		CLAIMED(3, state[mine] == s);
-		state[mine] = NEXT(s, ASKED, me);
-		s = state[mine];
-		j = 0
+		CLAIMED(3, SAME(mine));
+		put_own(ASKED);
+		j = FIRST_BESIDE(mine)
 	}
 #if !defined(MUTANT_LOOK)
 look:
-	do
-	:: atomic { j < PLACES && j == mine -> j++ }
-	:: atomic { j < PLACES && j != mine -> t = state[j] }
-	   if
-	   :: atomic { ST(t) >= ASKED && id[j] == r && state[j] == t ->
-		skip }
-	      if
-	      :: atomic { ST(t) == ASKED ->
+	if
+	:: atomic { j < PLACES && ST(state[j]) < ASKED ->
+		j = NEXT_BESIDE(j, mine) }
+	   goto look
+	:: atomic { j < PLACES && ST(state[j]) >= ASKED ->
+		t = state[j]; note(j) }
+	:: atomic { j >= PLACES -> j = 0; goto begin }
+	fi;
+	if
+	:: atomic { id[j] == r && SAME(j) -> skip }
+	:: atomic {
+		id[j] != r && SAME(j) ->
+		forget(j); t = 0; j = NEXT_BESIDE(j, mine)
+	   }
+	   goto look
+	:: atomic { !SAME(j) -> forget(j); t = 0; j = SAME_OR_NEXT(j) }
+	   goto look
+	fi;
+	if
+	:: atomic {
+		ST(t) == ASKED ->
 		/* if it has moved on meanwhile: look at it again */
 		if
-		:: state[j] == t -> state[j] = NEXT(t, FREE, 0); j++
+		:: SAME(j) ->
+			put_free(j);
+			forget(j);
+			j = NEXT_BESIDE(j, mine)
+		:: else -> forget(j)
+		fi;
+		t = 0
+	   }
+	   goto look
+	:: atomic {
+		ST(t) > ASKED ->
+		if
+		:: SAME(mine) -> put_free(mine)
 		:: else
 		fi;
-		t = 0 }
-	      :: atomic { ST(t) > ASKED ->
-		SWAP(state[mine], s, NEXT(s, FREE, 0));
-		s = 0; t = 0; j = 0; mine = 0;
-		goto again }
-	      fi
-	   :: atomic { state[j] == t && (ST(t) < ASKED || id[j] != r) ->
-		t = 0; j++ }
-	   :: atomic { state[j] != t -> t = 0; j = SAME_OR_NEXT(j) }
-	   fi
-	:: atomic { j == PLACES -> j = 0; break }
-	od;
+		goto again
+	   }
+	fi;
 #endif
+begin:
 	atomic {
 		if
-		:: state[mine] == s ->
-			state[mine] = NEXT(s, PENDING, me);
-			s = state[mine]
-		:: else -> mine = 0; s = 0; goto again
+		:: SAME(mine) -> put_own(PENDING)
+		:: else -> goto again
 		fi
 	}
 work:
-	atomic { CLAIMED(3, id[mine] == r); use[me]++ }
+	atomic {
+		CLAIMED(3, id[mine] == r);
+		use[me]++;
 #if !defined(MUTANT_LATE)
-	lease[mine] = (use[me] << 2) | me;
+		lease[mine] = (use[me] << 2) | me
 #endif
+	}
 	atomic {	/* the swap of the lock word */
 		CLAIMED(1, got[r] == 0);
 		held[me] = (use[me] << 2) | me;
@@ -214,12 +309,25 @@ work:
 #endif
 	atomic {
 		CLAIMED(3, id[mine] == r);
-		SWAP(state[mine], s, NEXT(s, GRANTED, me))
+		if
+		:: SAME(mine) -> put(mine, STATE(GRANTED, me))
+		:: else
+		fi;
+		goto done
+	}
+done:
+	atomic {
+		true ->
+		reset();
+		CLAIMED(3, !WORKS_AT(0) && !WORKS_AT(1) &&
+		    !WORKS_AT(PLACES - 1));
+		over = over | (1 << me);
+		r = 0; tries = 0
 	}
 end_done:
 	false
 	} unless {
-	d_step { victim == me -> fall(); s = 0; t = 0; j = 0; mine = 0 } };
+	d_step { victim == me -> fall(); reset(); r = 0; tries = 0 } };
 end_dead:
 	false
 }
