@@ -242,7 +242,7 @@ int lh_close(struct lh *lh);
  *
  * A refusal changes nothing: whether the name can be removed is tried first.
  * If the removal fails all the same, the table is retired (-EINPROGRESS), and
- * the next process that opens or removes it completes the removal.
+ * the next process that uses or removes it completes the removal.
  *
  * Returns 0; -EBUSY: in use (lh_error_detail() names by which process), being
  * removed, or a mount point; -ENOENT; -EACCES: not yours.  Or -EPERM: its

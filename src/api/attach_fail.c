@@ -96,7 +96,7 @@ lhi_attach_fail_busy(const char *name, bool system)
 	(void)strlcpy(detail, lh_error_detail(), sizeof(detail));
 	if (lhi_object_path(path, sizeof(path), name, system) != 0)
 		return -EBUSY;
-	fd = lhi_object_open(path, &g, &id);
+	fd = lhi_object_open(path, LHI_TO_FIND, &g, &id);
 	if (fd >= 0) {
 		live = lhi_live_file_open(path, fd, id.uuid[0], &id.live);
 		(void)close(fd);

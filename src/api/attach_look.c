@@ -16,7 +16,9 @@
  *
  * The table's words do not keep anybody from looking either: they may say that
  * a repair is unfinished, because it was killed or a member wrote that.
- * The table may be half repaired then, and lh_check() says so.
+ * The table may be half repaired then, and lh_check() says so.  Or they may say
+ * that the table was removed, which only its owner's mark proves
+ * (shm/removal_mark.c).
  */
 #include <errno.h>
 #include <string.h>
@@ -67,7 +69,7 @@ lhi_attach_to_look(struct lh *lh, int fd)
 	if (error != 0 && error != -EAGAIN)
 		return lhi_fail(error, "cannot lock a byte of the live file of "
 		    "%s: %s", lh->v.path, strerror(-error));
-	if (lhi_view_gone(&lh->v) || (lhi_view_is_repairing(&lh->v) &&
+	if (lhi_view_removed(&lh->v) || (lhi_view_is_repairing(&lh->v) &&
 	    is_being_repaired(&lh->v, fd)))
 		return lhi_attach_fail_removal(&lh->v);
 	lh->sid = NO_SESSION;

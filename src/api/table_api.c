@@ -62,8 +62,8 @@ find_or_make(const char *path, const struct lh_open_opts *o,
 	for (int i = 0; i < OPEN_TRIES; i++) {
 		int error;
 
-		fd = (o->flags & LH_LOOK ? lhi_object_open_to_look :
-		    lhi_object_open)(path, g, id);
+		fd = lhi_object_open(path, o->flags & LH_LOOK ? LHI_TO_LOOK :
+		    o->flags & LH_NO_CREATE ? LHI_TO_FIND : LHI_TO_USE, g, id);
 		if (fd >= 0 && (o->flags & LH_CREATE_ONLY) && !made) {
 			(void)close(fd);
 			return lhi_fail(-EEXIST, "there is a table %s", path);

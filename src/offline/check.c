@@ -444,6 +444,12 @@ lh_check(struct lh *lh, void (*fn)(const char *finding, void *arg), void *arg)
 		if (fn != NULL)
 			fn("a repair is unfinished: repair it again", arg);
 	}
+	if (n >= 0 && lhi_view_retired(&lh->v) && !lhi_view_removed(&lh->v)) {
+		n++;
+		if (fn != NULL)
+			fn("the words of a removal are set, and neither the "
+			    "owner nor root has begun one", arg);
+	}
 	if (n == 0)
 		n = lhi_check_fence(&lh->v, LHI_CHECK_SOUND);
 	return lhi_damaged_or(&lh->v, n);

@@ -103,6 +103,7 @@ lh_table_remove(const char *name, uint32_t flags)
 {
 	struct lhi_exclusive_use r = { .fd = -1 };
 	bool force = flags & LH_FORCE;
+	enum lhi_purpose purpose = force ? LHI_TO_REMOVE : LHI_TO_USE;
 	int saved = errno, error;
 	struct lhi_object_id id;
 	struct lhi_geometry g;
@@ -122,11 +123,11 @@ lh_table_remove(const char *name, uint32_t flags)
 		return error;
 	/* held over fork: no child gets a copy of what holds our locks */
 	lhi_proc_lock();
-	r.fd = lhi_object_open(r.v.path, &g, &id);
+	r.fd = lhi_object_open(r.v.path, purpose, &g, &id);
 	/* perhaps it is the floor that is damaged */
 	if (r.fd == -EUCLEAN && (flags & LH_FORGET_TOKENS) &&
 	    lhi_table_remove_forget(r.v.path) == 0)
-		r.fd = lhi_object_open(r.v.path, &g, &id);
+		r.fd = lhi_object_open(r.v.path, purpose, &g, &id);
 	if (r.fd >= 0) {
 		error = map_and_remove(&r, &g, &id, force);
 	} else {

@@ -126,8 +126,8 @@ examine_table(struct repair *r)
 		add_finding("the flag of a repair is set, and no repair has "
 		    "noted that", r);
 	if (flags & SHM_RETIRED)
-		add_finding("the flag of a removal is set, and no removal has "
-		    "noted that", r);
+		add_finding("the flag of a removal is set, and neither the "
+		    "owner nor root has begun one", r);
 	if (flags & ~(SHM_DAMAGED | SHM_RETIRED | SHM_REPAIRING |
 	    SHM_LOG_GRANTS | SHM_SEALED | SHM_WANTED))
 		add_finding("the header has flags that there are not", r);
@@ -328,7 +328,7 @@ lh_table_repair(const char *name, uint32_t flags,
 		return error;
 	/* held over fork: no child gets a copy of what holds our locks */
 	lhi_proc_lock();
-	r.a.fd = lhi_object_open_to_repair(r.a.v.path, &g, &id);
+	r.a.fd = lhi_object_open(r.a.v.path, LHI_TO_REPAIR, &g, &id);
 	error =
 	    r.a.fd < 0 ? r.a.fd : lhi_exclusive_use_map(&r.a, &g, &id, r.dry);
 	if (error == 0)

@@ -112,7 +112,7 @@ lhi_reap_open(struct lhi_reaper **out, const char *path)
 	r->budget_ns = REAP_BUDGET_NS;
 	atomic_store(&r->v.object_fd, -1);
 	atomic_store(&r->v.probe_fd, -1);
-	fd = lhi_object_open(path, &g, &id);
+	fd = lhi_object_open(path, LHI_TO_USE, &g, &id);
 	error = fd < 0 ? fd : attach_table(r, fd, path, &g, &id);
 	if (error != 0)
 		lhi_reap_close(r);

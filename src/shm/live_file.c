@@ -26,11 +26,16 @@
  * right one go on.  No process makes a new one for a table that has its name,
  * not even a repair.
  *
+ * While the file is new, its mode has the sticky bit.  The first process of its
+ * owner or of root that opens it clears the bit; members cannot set it.  So a
+ * table that was made too late differs from one that was in use
+ * (table_remove.c, I4).
+ *
  * Made by the maker of the table:
  *	LF1	a file without a name; its byte MAKING is locked
  *	LF2	the header of the table, which has no name, says which file
  *		that is; then comes the header's sum
- *	LF3	the file is linked to its name
+ *	LF3	the file, whose mode says that it is new, is linked to its name
  *	LF4	the table is linked to its name (table_make.c).  The table
  *		exists from here on.  If another maker was first, our file is
  *		unlinked
@@ -138,7 +143,8 @@ link_file(int dir, const char *path, const struct stat *table, int fd,
 
 	if (fstat(fd, &st) != 0 || ((st.st_uid != table->st_uid ||
 	    st.st_gid != table->st_gid) && fchown(fd, table->st_uid,
-	    table->st_gid) != 0) || fchmod(fd, mode_of(table->st_mode)) != 0)
+	    table->st_gid) != 0) || fchmod(fd, mode_of(table->st_mode) |
+	    S_ISVTX) != 0)
 		return lhi_fail(-errno, "cannot give the file beside %s the "
 		    "table's owner and mode: %s", path, strerror(errno));
 	lhi_live_file_leaf(leaf, path, uuid);
@@ -159,6 +165,27 @@ lhi_live_file_name(int dir, const char *path, int object, int live)
 	if (fstat(object, &table) != 0 || !read_id(object, &uuid))
 		return lhi_fail(-EIO, "cannot read %s", path);
 	return link_file(dir, path, &table, live, uuid);
+}
+
+bool
+lhi_live_file_is_new(const char *path, int object)
+{
+	int dir = lhi_table_dir_open(path, false);
+	struct stat st, table;
+	char leaf[TABLE_LEAF_MAX];
+	uint64_t uuid;
+	bool is_new = false;
+
+	if (dir < 0)
+		return false;
+	if (fstat(object, &table) == 0 && read_id(object, &uuid)) {
+		lhi_live_file_leaf(leaf, path, uuid);
+		is_new = fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode) && st.st_uid == table.st_uid &&
+		    (st.st_mode & S_ISVTX);
+	}
+	(void)close(dir);
+	return is_new;
 }
 
 void
@@ -317,6 +344,9 @@ open_in(int dir, const char *path, const char *leaf, int object,
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    st.st_uid == table.st_uid) {
 		error = check_file(fd, path, leaf, place);
+		/* it is in use from now on, but only its owner can note that */
+		if (error == 0 && (st.st_mode & S_ISVTX))
+			(void)fchmod(fd, st.st_mode & 0777);
 		if (error == 0)
 			return fd;
 		(void)close(fd);

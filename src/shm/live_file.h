@@ -26,6 +26,10 @@ int lhi_live_file_name(int dir, const char *path, int object, int live);
 void lhi_live_file_drop(int dir, const char *path, int object);
 void lhi_live_file_retire(int dir, const char *path, int object);
 
+/* True if no process of its owner or of root has opened the live file since it
+ * was made; false in doubt. */
+bool lhi_live_file_is_new(const char *path, int object);
+
 /* Removes the live files that neither the table of that name, nor a maker at
  * work, nor a user of an older table of that name uses. */
 void lhi_live_file_sweep(int dir, const char *path);

@@ -20,6 +20,7 @@
 #include "prim/descriptor.h"
 #include "shm/backing.h"
 #include "shm/live_file.h"
+#include "shm/removal_lock.h"
 #include "shm/session_bytes.h"
 #include "shm/table_access.h"
 #include "shm/table_conf.h"
@@ -183,24 +184,74 @@ check_time_and_clock(const struct shm_header *h, const char *path)
 	return 0;
 }
 
-/* A table that was removed halfway, or too late to know of a removal. */
 static int
-check_not_removed(const struct shm_header *h, const struct lhi_geometry *geo,
-    const char *path, int fd)
+fail_being_removed(const char *path)
 {
-	int due = lhi_table_remove_due(path, fd, h, geo), error;
+	return lhi_fail(-EAGAIN, "%s is being removed by a process that does "
+	    "not go on: end it, or let it run", path);
+}
 
-	if (due <= 0)
-		return due;
-	error = lhi_table_remove_finish(path, fd, geo);
+/* Completes the removal of a table, or only says that it is gone. */
+static int
+end_removed(const char *path, int fd, enum lhi_purpose purpose,
+    const struct lhi_geometry *geo)
+{
+	int error = -EACCES;
+
+	if (purpose != LHI_TO_FIND && purpose != LHI_TO_LOOK)
+		error = lhi_table_remove_finish(path, fd, geo);
+	else if (lhi_removal_is_at_work(path) == 1)
+		error = -EAGAIN;
 	if (error == -EAGAIN)
-		return lhi_fail(error, "%s is being removed by a process that "
-		    "does not go on: end it, or let it run", path);
+		return fail_being_removed(path);
 	if (error == -EINPROGRESS)	/* to whoever opens it */
 		return -EBUSY;
 	/* -EACCES: root completes it, and until then there is no other */
 	return error != 0 && error != -EACCES ? error :
 	    lhi_fail(-ENOENT, "%s was removed", path);
+}
+
+/* Clears the mark of a removal that was not begun, or refuses. */
+static int
+settle_marked(const char *path, int fd)
+{
+	int error = lhi_mutant_on(mark_unsettled) ? -EACCES :
+	    lhi_table_remove_settle(path, fd);
+
+	return error == -EAGAIN || error == -EACCES ?
+	    fail_being_removed(path) : error;
+}
+
+/* Checks that the table was not removed halfway, nor made too late to know of
+ * a removal. */
+static int
+check_not_removed(const struct shm_header *h, const struct lhi_geometry *geo,
+    const char *path, int fd, enum lhi_purpose purpose)
+{
+	bool trusts = purpose == LHI_TO_USE || purpose == LHI_TO_FIND;
+	int due = lhi_table_remove_due(path, fd, h, geo);
+
+	switch (due) {
+	case LHI_REMOVAL_BEGUN:
+		return end_removed(path, fd, purpose, geo);
+	case LHI_REMOVAL_MARKED:
+		return purpose == LHI_TO_LOOK ? 0 : settle_marked(path, fd);
+	case LHI_REMOVAL_CLAIMED:
+		return !trusts ? 0 : lhi_fail(-EUCLEAN, "%s is damaged: its "
+		    "words say that it was removed, but neither its owner nor "
+		    "root has begun that, so a process that may write to it "
+		    "has written them; stop its users and repair it (leasehold "
+		    "fsck --repair)", path);
+	case LHI_REMOVAL_BELOW:
+		return !trusts && purpose != LHI_TO_REPAIR ? 0 :
+		    lhi_fail(-EUCLEAN, "the tokens of %s begin below what "
+		    "tables of that name have given already, and it was in "
+		    "use: it was put back, or the mark beside it was changed; "
+		    "stop its users and remove it (leasehold rm --force)",
+		    path);
+	default:
+		return due;
+	}
 }
 
 /* Checks that it is not being repaired, and no repair was left unfinished. */
@@ -283,18 +334,11 @@ open_object(const char *path, int access, bool any, struct stat *st)
 	}
 }
 
-/* Purposes of an open. */
-enum purpose {
-	TO_USE,
-	TO_LOOK,	/* also if a repair did not come to its end */
-	TO_REPAIR,	/* also if it is damaged behind its header's facts */
-};
-
-static int
-open_table(const char *path, enum purpose purpose,
+int
+lhi_object_open(const char *path, enum lhi_purpose purpose,
     struct lhi_geometry *geo, struct lhi_object_id *id)
 {
-	const bool mend = purpose == TO_REPAIR;
+	const bool mend = purpose == LHI_TO_REPAIR;
 	struct shm_header h;
 	struct stat st;
 	int error = 0, fd = open_object(path, O_RDWR, false, &st);
@@ -325,8 +369,8 @@ open_table(const char *path, enum purpose purpose,
 	if (error == 0)
 		error = check_time_and_clock(&h, path);
 	if (error == 0)
-		error = check_not_removed(&h, geo, path, fd);
-	if (error == 0 && purpose == TO_USE)
+		error = check_not_removed(&h, geo, path, fd, purpose);
+	if (error == 0 && (purpose == LHI_TO_USE || purpose == LHI_TO_FIND))
 		error = check_not_repairing(&h, path, fd);
 	if (error != 0) {
 		(void)close(fd);
@@ -344,27 +388,6 @@ open_table(const char *path, enum purpose purpose,
 	id->clock = (clockid_t)sh32_load(&h.clock_id);
 	id->order = sh32_load(&h.order);
 	return fd;
-}
-
-int
-lhi_object_open(const char *path,
-    struct lhi_geometry *geo, struct lhi_object_id *id)
-{
-	return open_table(path, TO_USE, geo, id);
-}
-
-int
-lhi_object_open_to_look(const char *path, struct lhi_geometry *geo,
-    struct lhi_object_id *id)
-{
-	return open_table(path, TO_LOOK, geo, id);
-}
-
-int
-lhi_object_open_to_repair(const char *path,
-    struct lhi_geometry *geo, struct lhi_object_id *id)
-{
-	return open_table(path, TO_REPAIR, geo, id);
 }
 
 int

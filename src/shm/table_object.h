@@ -22,12 +22,6 @@ int lhi_object_path(char *path, size_t len, const char *name, bool system_wide);
  * process was first, without a detail; -ENOSPC, -EACCES, -EINVAL, -errno. */
 int lhi_object_create(const char *path, const struct lh_open_opts *opts);
 
-/*
- * Opens the object and checks that it is a table that this build can use: *geo
- * and *id describe it.  Completes a removal that was begun, which is -ENOENT
- * then.  Returns a descriptor; -EAGAIN: it is being removed or repaired; or
- * -errno.
- */
 struct lhi_object_id {
 	dev_t dev;
 	ino_t ino;
@@ -39,18 +33,25 @@ struct lhi_object_id {
 	char ranges[RANGE_PATH_MAX];	/* "": it has no fence file */
 };
 
-int lhi_object_open(const char *path, struct lhi_geometry *geo,
-    struct lhi_object_id *id);
+/* Purposes of an open. */
+enum lhi_purpose {
+	LHI_TO_USE,
+	LHI_TO_FIND,	/* without making it: a removal that was begun is
+			 * -ENOENT, and left as it is */
+	LHI_TO_LOOK,	/* also if its words say that it is being repaired or
+			 * removed, which any member may have written */
+	LHI_TO_REPAIR,	/* the same, and its growth may be damaged */
+	LHI_TO_REMOVE	/* by force: its words are not believed */
+};
 
-/* The same with LH_LOOK: a repair may have been begun, or any member may have
- * written that. */
-int lhi_object_open_to_look(const char *path, struct lhi_geometry *geo,
-    struct lhi_object_id *id);
-
-/* The same for a repair: its growth may be damaged, and a repair may have been
- * begun. */
-int lhi_object_open_to_repair(const char *path, struct lhi_geometry *geo,
-    struct lhi_object_id *id);
+/*
+ * Opens the object and checks that it is a table that this build can use: *geo
+ * and *id describe it.  Unless it is only to be found or looked at, completes a
+ * removal that was begun, which is -ENOENT then.  Returns a descriptor;
+ * -EAGAIN: it is being removed or repaired; or -errno.
+ */
+int lhi_object_open(const char *path, enum lhi_purpose purpose,
+    struct lhi_geometry *geo, struct lhi_object_id *id);
 
 /*
  * Opens the file of that name, if it is a regular one and its owner is right,

@@ -14,6 +14,7 @@
  * Removal, holding the lock of removal_lock.c, the name being that object's,
  * and the directory ours.  It is checked first that the names can be removed
  * (table_removable.c), because RM1 is not undone:
+ *	RM0	the object marked by its owner (removal_mark.c)
  *	RM1	the note `removal`, then header flag RETIRED, which counts with
  *		it only: it is not taken back
  *	RM2	ceiling raised by a step, by an exact swap; and before it, where
@@ -40,18 +41,24 @@
  *  I4	A floor alone never removes a table that may have granted anything.  A
  *	table as I2 has it never had a session, because its first opener met
  *	the floor as well.  So the removal of I2 asks for that: all of the
- *	table's session records are as they were made.  A table that has had a
+ *	table's session records are as they were made, and so is the mode of
+ *	its live file, which only the owner can have changed (live_file.c).
+ *	A table that has had a
  *	session and lies below the floor cannot come about by a removal.  It is
  *	refused (-EUCLEAN) and left alone: somebody changed the floor, or put
  *	an older table back.
+ *  I5	A process completes a removal only with the owner's mark (RM0), which it
+ *	reads again under the lock.  Words that a member wrote remove nothing.
  *
+ * A crash after RM0 leaves the mark; the next opener that may do so clears it.
  * A crash after RM1, RM2 or RM3 leaves a table with the flag under the name:
- * the next opener that may do so completes it.  A remover that is stopped there
+ * the next opener that may do so, and may make the table, completes it.  A
+ * process that only looks never does.  A remover that is stopped there
  * keeps the name from being opened until it goes on or dies; it does not delay
  * processes that have the table open.
  *
  * The owner that root's configuration names for a table of the machine cannot
- * write to root's directory.  It does RM1 to RV2, and the rest is left to
+ * write to root's directory.  It does RM0 to RV2, and the rest is left to
  * root's next opener, as after a crash there.  No other process can make a
  * table of that name before.  To all others the table is gone (-ENOENT).
  *
@@ -78,6 +85,7 @@
 #include "shm/backing.h"
 #include "shm/live_file.h"
 #include "shm/removal_lock.h"
+#include "shm/removal_mark.h"
 #include "shm/table_dir.h"
 #include "shm/table_removable.h"
 #include "shm/table_remove.h"
@@ -224,11 +232,20 @@ is_retired_now(int fd)
 	    lhi_header_is_retired(&h);
 }
 
+/* Judges by the owner's mark the words of a removal, which were read first. */
+static enum lhi_removal
+judge_words(int fd)
+{
+	return lhi_removal_mark_is_set(fd) || lhi_mutant_on(retired_by_words) ?
+	    LHI_REMOVAL_BEGUN : LHI_REMOVAL_CLAIMED;
+}
+
 int
 lhi_table_remove_due(const char *path, int fd, const struct shm_header *h,
     const struct lhi_geometry *g)
 {
 	uint64_t floor;
+	bool is_new;
 	int error = lhi_table_remove_floor(path, &floor);
 
 	if (error != 0)
@@ -236,16 +253,17 @@ lhi_table_remove_due(const char *path, int fd, const struct shm_header *h,
 	/* (the note may have been read before the flag was set) */
 	if ((sh32_load(&h->flags) & SHM_RETIRED) && is_retired_now(fd) &&
 	    !lhi_mutant_on(removal_unfinished))
-		return 1;
+		return judge_words(fd);
 	if (sh64_load(&h->token_base) >= floor)
-		return 0;
-	/* `h` was read before the floor: RM1 and RM3 may lie between them */
-	if (is_retired_now(fd) || is_never_used(fd, g))
-		return 1;
-	return lhi_fail(-EUCLEAN, "the tokens of %s begin below what tables of "
-	    "that name have given already, and it was in use: it was put back, "
-	    "or the mark beside it was changed; stop its users and remove it "
-	    "(leasehold rm --force)", path);
+		return lhi_removal_mark_is_set(fd) ? LHI_REMOVAL_MARKED :
+		    LHI_REMOVAL_NONE;
+	/* `h` was read before the floor: RM1 and RM3 may lie between them; and
+	 * RM5 comes after RM1 */
+	is_new = lhi_live_file_is_new(path, fd) || lhi_mutant_on(new_by_words);
+	if (is_retired_now(fd))
+		return judge_words(fd);
+	return is_new && is_never_used(fd, g) ? LHI_REMOVAL_BEGUN :
+	    LHI_REMOVAL_BELOW;
 }
 
 /* True if this process may give and take names in the table's directory. */
@@ -281,7 +299,7 @@ fail_retired(const char *path)
 	return lhi_fail(-EINPROGRESS, "%s is retired, which cannot be undone: "
 	    "no key in it is granted any more, and its leases end as they "
 	    "would have; but it still has its name, because its removal "
-	    "failed: %s; remove that cause, then the next process that opens "
+	    "failed: %s; remove that cause, then the next process that uses "
 	    "or removes the table completes the removal", path, why);
 }
 
@@ -350,13 +368,17 @@ carry_out(int dir, const char *path, int fd, struct lhi_view *v)
 {
 	struct shm_header *h = v->hdr;
 	uint64_t ceiling, floor;
+	bool is_nonsense;
 	uint32_t n = 0;
 	int error = check_name_removable(dir, path, fd);
 
 	if (error == 0)		/* before anything is changed */
 		error = floor_in(dir, path, &floor);
+	if (error == 0 && !lhi_mutant_on(removal_unmarked))
+		error = lhi_removal_mark_set(fd, path);		/* RM0 */
 	if (error != 0)
 		return error;
+	lhi_point("retire.marked");
 	if (!lhi_mutant_on(removal_unnoted))
 		sh64_store(&h->removal, SHM_REMOVAL_NOTE);	/* RM1 */
 	lhi_point("retire.noted");
@@ -367,19 +389,20 @@ carry_out(int dir, const char *path, int fd, struct lhi_view *v)
 	lhi_point("retire.frozen");
 	do {
 		ceiling = sh64_load(&h->ceiling);
-		if (!is_ceiling(h, ceiling))	/* nonsense */
-			return remove_foreign(dir, path, fd);
-	} while (!lhi_mutant_on(ceiling_left) &&
+	} while (is_ceiling(h, ceiling) && !lhi_mutant_on(ceiling_left) &&
 	    !sh64_cas(&h->ceiling, ceiling, ceiling + STEP) &&	/* RM2 */
 	    LHI_WITHIN(n, LHI_SWAPS_MAX));
 	if (LHI_REACHED(n, LHI_SWAPS_MAX))
 		return fail_restless(path, h);
+	is_nonsense = !is_ceiling(h, ceiling);
 	lhi_point("retire.ceiling");
 	if (!lhi_table_revoke(v))				/* RV1, RV2 */
 		return fail_restless(path, h);
 	lhi_point("retire.revoked");
 	if (!owns_names(dir))
 		return 0;
+	if (is_nonsense)
+		return remove_foreign(dir, path, fd);
 	error = raise_floor(dir, path, lhi_mutant_on(ceiling_left) ? ceiling :
 	    ceiling + STEP);					/* RM3 */
 	lhi_point("retire.floor");
@@ -413,6 +436,34 @@ lhi_table_remove_foreign(const char *path, int fd)
 }
 
 int
+lhi_table_remove_settle(const char *path, int fd)
+{
+	int lock = lhi_removal_lock(path), error = 0;
+
+	if (lock < 0)
+		return lock;
+	/* if it is retired now, the next look finds both */
+	if (!is_retired_now(fd) && !lhi_mutant_on(mark_stays))
+		error = lhi_removal_mark_clear(fd, path);
+	lhi_removal_unlock(path, lock);
+	return error;
+}
+
+/* Under the removal lock: 0 if the table is still to be removed, or was.  The
+ * owner may have settled it meanwhile. */
+static int
+check_still_begun(const char *path, int fd, const struct lhi_view *v)
+{
+	struct stat st;
+	int due;
+
+	if (fstat(fd, &st) == 0 && st.st_nlink == 0)
+		return 0;
+	due = lhi_table_remove_due(path, fd, v->hdr, &v->geo);
+	return due < 0 ? due : due == LHI_REMOVAL_BEGUN ? 0 : -EAGAIN;
+}
+
+int
 lhi_table_remove_finish(const char *path, int fd, const struct lhi_geometry *g)
 {
 	int lock = lhi_removal_lock(path), error;
@@ -430,7 +481,9 @@ lhi_table_remove_finish(const char *path, int fd, const struct lhi_geometry *g)
 		v.order = sh32_load(&v.hdr->order);
 		v.clock = (clockid_t)sh32_load(&v.hdr->clock_id);
 		(void)strlcpy(v.path, path, sizeof(v.path));
-		error = lhi_table_remove_carry_out(path, fd, &v);
+		error = check_still_begun(path, fd, &v);
+		if (error == 0)
+			error = lhi_table_remove_carry_out(path, fd, &v);
 		lhi_sigbus_unmap(base, g->object_len);
 	}
 	lhi_removal_unlock(path, lock);

@@ -15,11 +15,23 @@ int lhi_table_remove_floor(const char *path, uint64_t *floor);
  * -errno. */
 int lhi_table_remove_forget(const char *path);
 
-/* Was the table, open as fd, removed, or made without knowing of such a
- * removal?  0, 1, -EUCLEAN: it is in use, and below the floor; or an error of
+/* How far the removal of a table has got: removal_mark.c. */
+enum lhi_removal {
+	LHI_REMOVAL_NONE,
+	LHI_REMOVAL_BEGUN,	/* or it was made too late to know of another */
+	LHI_REMOVAL_MARKED,	/* by its owner; its words do not say so */
+	LHI_REMOVAL_CLAIMED,	/* by its words alone, which members write */
+	LHI_REMOVAL_BELOW	/* used, and its tokens are below the floor */
+};
+
+/* Returns which holds for the table that is open as fd; or an error of
  * lhi_table_remove_floor(). */
 int lhi_table_remove_due(const char *path, int fd, const struct shm_header *h,
     const struct lhi_geometry *g);
+
+/* Clears the mark of a removal that changed nothing else.  Returns 0; -EAGAIN:
+ * a process is removing the table; -EACCES: that is for its owner and root. */
+int lhi_table_remove_settle(const char *path, int fd);
 
 /*
  * Remove the table that fd is a description of, opened for this alone, and
@@ -34,7 +46,8 @@ int lhi_table_remove_carry_out(const char *path, int fd, struct lhi_view *v);
 /* The same for an object that is no table of ours: without its header. */
 int lhi_table_remove_foreign(const char *path, int fd);
 
-/* Complete a removal that somebody began.  0; -EAGAIN: another is at it. */
+/* Completes a removal that was begun (LHI_REMOVAL_BEGUN).  Returns 0; -EAGAIN:
+ * another process is removing the table, or has just ended; -EACCES; -errno. */
 int lhi_table_remove_finish(const char *path, int fd,
     const struct lhi_geometry *g);
 

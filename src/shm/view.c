@@ -24,6 +24,7 @@
 #include "base/process.h"
 #include "prim/descriptor.h"
 #include "shm/damaged.h"
+#include "shm/removal_mark.h"
 #include "shm/view.h"
 
 void
@@ -91,8 +92,10 @@ lhi_view_same_time(const struct lhi_view *v)
 	return ours != 0 && theirs == ours;
 }
 
-bool
-lhi_view_gone(struct lhi_view *v)
+/* True if the object has no name any more; with `marked`, also if its owner has
+ * marked its removal. */
+static bool
+is_nameless(struct lhi_view *v, bool marked)
 {
 	int saved = errno;
 	int fd = lhi_view_fd(v);
@@ -101,8 +104,21 @@ lhi_view_gone(struct lhi_view *v)
 	bool gone = fd < 0 ? errno == ENOENT || errno == ESTALE :
 	    fstat(fd, &st) == 0 && st.st_nlink == 0;
 
+	gone = gone || (marked && fd >= 0 && lhi_removal_mark_is_set(fd));
 	errno = saved;
-	return gone || lhi_view_retired(v);
+	return gone;
+}
+
+bool
+lhi_view_removed(struct lhi_view *v)
+{
+	return is_nameless(v, true);
+}
+
+bool
+lhi_view_gone(struct lhi_view *v)
+{
+	return is_nameless(v, false) || lhi_view_retired(v);
 }
 
 int

@@ -415,6 +415,10 @@ int lhi_view_fresh(struct lhi_view *v);
 /* True if the table was retired, or its object has no name any more. */
 bool lhi_view_gone(struct lhi_view *v);
 
+/* True if its object has no name any more, or its owner has marked it as being
+ * removed; its words are not asked. */
+bool lhi_view_removed(struct lhi_view *v);
+
 /* True if that descriptor is the table's object. */
 bool lhi_view_is(const struct lhi_view *v, int fd);
 

@@ -120,7 +120,9 @@ ok "  gone" test ! -e "$(object)"
 fourth=$(token k)
 ok "  and tokens go on above" test "$fourth" -gt "$third"
 
-# A table that somebody began to remove: note and flag are there, the name as well.
+# A table that its owner began to remove: mark, note and flag are there, the name
+# as well.
+chmod +t "$(object)"
 printf '\xb3\x4f\xe8\x62\x71\x5c\x3a\x9d' |
     dd of="$(object)" bs=1 seek=160 conv=notrunc status=none
 printf '\2' | dd of="$(object)" bs=1 seek=128 conv=notrunc status=none

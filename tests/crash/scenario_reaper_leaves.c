@@ -306,7 +306,7 @@ check_repair(struct trial *p)
 {
 	struct lhi_object_id id;
 	struct lhi_geometry g;
-	int fd = lhi_object_open(trial_object(p), &g, &id);
+	int fd = lhi_object_open(trial_object(p), LHI_TO_USE, &g, &id);
 
 	/* if it may be used as it is, reapers do so */
 	if (fd >= 0) {
