@@ -154,9 +154,16 @@ static void
 fill_row(const struct place *p, const char *table, json_t *row)
 {
 	char why[256];
-	int e = p->system ? 0 : other_user_switch(p->st.st_uid);
+	bool sure = p->system || paths_is_owner_sure(p->fd, &p->st);
+	int e = p->system ? 0 : !sure ? -EPERM :
+	    other_user_switch(p->st.st_uid);
 
-	if (e != 0 && geteuid() != 0)
+	if (!sure)
+		(void)snprintf(why, sizeof(why), "it is user %u's, which in "
+		    "this user namespace is each user without a number here: "
+		    "look at it outside of the namespace",
+		    (unsigned)p->st.st_uid);
+	else if (e != 0 && geteuid() != 0)
 		(void)snprintf(why, sizeof(why), "it is user %u's: only that "
 		    "user and root may look at it (sudo leasehold tables)",
 		    (unsigned)p->st.st_uid);

@@ -28,6 +28,7 @@
 #include "api/attach_look.h"
 #include "base/error.h"
 #include "prim/bytelock.h"
+#include "prim/file_owner.h"
 #include "shm/removal_lock.h"
 #include "shm/session_bytes.h"
 
@@ -41,7 +42,7 @@ is_owner(int fd)
 	struct stat st;
 
 	return geteuid() == 0 || (fstat(fd, &st) == 0 &&
-	    st.st_uid == geteuid());
+	    lhi_owner_is_self(fd, &st));
 }
 
 /* True if a process repairs the table, or perhaps does.  False: its words say

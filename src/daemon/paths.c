@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,12 +18,14 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include "paths.h"
+#include "prim/file_owner.h"
 #include "shm/outer_uid.h"
 
 static bool
-has_trusted_owner(const struct stat *st)
+has_trusted_owner(const char *dir, const struct stat *st)
 {
-	return st->st_uid == 0 || st->st_uid == geteuid();
+	return (st->st_uid == 0 || st->st_uid == geteuid()) &&
+	    lhi_owner_is_sure_at(dir, st);
 }
 
 int
@@ -50,7 +51,7 @@ paths_make_directory(const char *path, char why[PATHS_ERROR_MAX])
 		    "directory", dir);
 		return -1;
 	}
-	if (!has_trusted_owner(&link) || !has_trusted_owner(&st) ||
+	if (!has_trusted_owner(dir, &link) || !has_trusted_owner(dir, &st) ||
 	    ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))) {
 		(void)snprintf(why, PATHS_ERROR_MAX, "other users can write to "
 		    "the directory %.200s; choose a directory of your own",
@@ -87,4 +88,10 @@ unsigned
 paths_own_number(void)
 {
 	return lhi_outer_uid(geteuid());
+}
+
+bool
+paths_is_owner_sure(int fd, const struct stat *st)
+{
+	return lhi_owner_is_sure(fd, st);
 }

@@ -3,6 +3,9 @@
 #ifndef DAEMON_PATHS_H
 #define DAEMON_PATHS_H
 
+#include <stdbool.h>
+#include <sys/stat.h>
+
 #define PATHS_ERROR_MAX 512
 #define SOCKET_PATH_MAX 108	/* of struct sockaddr_un */
 
@@ -16,5 +19,9 @@ int paths_take_socket(const char *path, int type);
 
 /* Returns the number in the name of the directory of this user's tables. */
 unsigned paths_own_number(void);
+
+/* True if the owner of fd, whose fstat() is st, is the user of that number, and
+ * not any user without a number in this user namespace. */
+bool paths_is_owner_sure(int fd, const struct stat *st);
 
 #endif

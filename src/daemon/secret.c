@@ -27,6 +27,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <bsd/string.h>
+#include "prim/file_owner.h"
 #include "secret.h"
 
 /* Precedes the text, in the same pages. */
@@ -49,12 +50,18 @@ is_trusted(uid_t uid)
 	return uid == 0 || uid == geteuid();
 }
 
+static bool
+is_own_group(gid_t group)
+{
+	return group == getegid() && lhi_gid_is_sure(group);
+}
+
 /* Returns the permission bits of others.  The daemon's own group does not count
  * as others if root owns the file. */
 static mode_t
 bits_of_others(const struct stat *st)
 {
-	return st->st_uid == 0 && st->st_gid == getegid() ? 07 : 077;
+	return st->st_uid == 0 && is_own_group(st->st_gid) ? 07 : 077;
 }
 
 bool
@@ -70,13 +77,20 @@ secret_is_own_file(int fd, const char *path, char *error, size_t room)
 	}
 	if (!S_ISREG(st.st_mode))
 		return true;	/* a pipe, or /dev/null */
+	if (!lhi_owner_is_sure(fd, &st)) {
+		(void)snprintf(error, room, "%s belongs to user %u, which in "
+		    "this user namespace is each user without a number here; "
+		    "chown it to root or to this user", path,
+		    (unsigned)st.st_uid);
+		return false;
+	}
 	if (!is_trusted(st.st_uid)) {
 		(void)snprintf(error, room, "%s belongs to user %u; chown it "
 		    "to root or to this user", path, (unsigned)st.st_uid);
 		return false;
 	}
 	if ((st.st_mode & 02) != 0 || ((st.st_mode & 020) != 0 &&
-	    st.st_gid != getegid())) {
+	    !is_own_group(st.st_gid))) {
 		(void)snprintf(error, room, "other users can write to %s; "
 		    "chmod go-w it", path);
 		return false;
@@ -94,6 +108,7 @@ is_safe_directory(const char *path, char *error, size_t room)
 	(void)strlcpy(copy, path, sizeof(copy));
 	dir = dirname(copy);
 	if (stat(dir, &st) == 0 && is_trusted(st.st_uid) &&
+	    lhi_owner_is_sure_at(dir, &st) &&
 	    ((st.st_mode & S_ISVTX) != 0 || (st.st_mode & 02) == 0))
 		return true;
 	(void)snprintf(error, room, "other users can replace %s; its directory "

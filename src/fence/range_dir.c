@@ -23,6 +23,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "prim/descriptor.h"
+#include "prim/file_owner.h"
 #include "fence/range.h"
 
 static int
@@ -93,8 +94,10 @@ static bool
 is_own_group(gid_t gid)
 {
 	gid_t groups[256];
-	int n = getgroups(256, groups);
+	int n = lhi_gid_is_sure(gid) ? getgroups(256, groups) : -1;
 
+	if (n < 0)
+		return false;
 	while (n-- > 0) {
 		if (groups[n] == gid)
 			return true;
@@ -112,7 +115,7 @@ lhi_range_open_dir(const char *dir, mode_t *mode)
 	if (fd < 0)
 		return report_open_error(dir, errno);
 	if (fstat(fd, &st) == 0 && !(st.st_mode & S_IWOTH) &&
-	    (st.st_uid == geteuid() || st.st_uid == 0 ||
+	    (lhi_owner_is_self(fd, &st) || st.st_uid == 0 ||
 	    ((st.st_mode & S_IWGRP) && is_own_group(st.st_gid)))) {
 		*mode = st.st_mode & S_IWGRP ? 0640 : 0600;
 		return fd;
@@ -192,7 +195,7 @@ give_to_group(const char *dir, gid_t group)
 
 	if (fd < 0)
 		return report_open_error(dir, errno);
-	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	if (fstat(fd, &st) == 0 && lhi_owner_is_self(fd, &st) &&
 	    !(st.st_mode & S_IWGRP) && (fchown(fd, (uid_t)-1, group) != 0 ||
 	    fchmod(fd, 02770) != 0))
 		error = lhi_fail(-errno, "cannot give %s to group %u: %s", dir,

@@ -31,6 +31,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "prim/descriptor.h"
+#include "prim/file_owner.h"
 #include "proc/shim_client.h"
 #include "shm/cluster_right.h"
 
@@ -54,6 +55,12 @@ check_peer(const struct lhi_view *v, int fd, const char *path)
 	    stat(v->path, &st) != 0)
 		return lhi_fail(-EHOSTUNREACH, "cannot find out which user "
 		    "runs the shim at %s: %s", path, strerror(errno));
+	if (!lhi_uid_is_sure(peer.uid))
+		return lhi_fail(-EHOSTUNREACH, "the shim at %s is run by user "
+		    "%u, which in this user namespace is each user without a "
+		    "number here, so it is not trusted; start leasehold-shimd "
+		    "as root or as a user who is mapped here", path,
+		    (unsigned)peer.uid);
 	if (peer.uid != 0 && peer.uid != st.st_uid && peer.uid != geteuid())
 		return lhi_fail(-EHOSTUNREACH, "the shim at %s is run by user "
 		    "%u, who is neither root, this user nor the owner of %s; "

@@ -74,6 +74,7 @@
 #include "base/error.h"
 #include "prim/bytelock.h"
 #include "prim/descriptor.h"
+#include "prim/file_owner.h"
 #include "shm/live_file.h"
 #include "shm/session_bytes.h"
 #include "shm/session_sign.h"
@@ -342,7 +343,7 @@ open_in(int dir, const char *path, const char *leaf, int object,
 		    path) : lhi_fail(-ESTALE, "%s was removed just now: try "
 		    "again", path);
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    st.st_uid == table.st_uid) {
+	    st.st_uid == table.st_uid && lhi_owner_is_sure(fd, &st)) {
 		error = check_file(fd, path, leaf, place);
 		/* it is in use from now on, but only its owner can note that */
 		if (error == 0 && (st.st_mode & S_ISVTX))

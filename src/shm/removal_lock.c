@@ -35,6 +35,7 @@
 #include "base/procstat.h"
 #include "prim/bytelock.h"
 #include "prim/descriptor.h"
+#include "prim/file_owner.h"
 #include "prim/shared.h"
 #include "shm/removal_lock.h"
 #include "shm/table_dir.h"
@@ -78,7 +79,7 @@ is_ours(int dir)
 	struct stat st;
 
 	return geteuid() == 0 || (fstat(dir, &st) == 0 &&
-	    st.st_uid == geteuid());
+	    lhi_owner_is_self(dir, &st));
 }
 
 /* Reads which process has the lock; 0: not known here. */
@@ -94,7 +95,7 @@ read_owner(int dir, const char *leaf)
 	if (fd < 0)
 		return 0;
 	if (fstat(fd, &st) == 0 &&
-	    (st.st_uid == 0 || st.st_uid == geteuid()) &&
+	    (st.st_uid == 0 || lhi_owner_is_self(fd, &st)) &&
 	    pread(fd, text, sizeof(text) - 1, 0) > 0 &&
 	    (sscanf(text, "%d %" SCNu64, &pid, &ns) != 2 || pid < 1 ||
 	    ns == 0 || ns != lhi_process_pid_ns()))
@@ -204,7 +205,7 @@ is_given(int dir, const char *path, int lock)
 {
 	struct stat st;
 
-	return fstat(lock, &st) == 0 && st.st_uid != geteuid() &&
+	return fstat(lock, &st) == 0 && !lhi_owner_is_self(lock, &st) &&
 	    fstatat(dir, lhi_table_dir_leaf(path), &st, AT_SYMLINK_NOFOLLOW) ==
 	    0;
 }

@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "prim/file_owner.h"
 #include "shm/session_limit.h"
 #include "shm/session_liveness.h"
 
@@ -69,7 +70,7 @@ lhi_session_limit(struct lhi_view *v, int fd, uint32_t *n)
 		return lhi_fail(-errno, "cannot look at the live file of %s",
 		    v->path);
 	if (!(st.st_mode & OTHERS_WRITE) || geteuid() == 0 ||
-	    geteuid() == st.st_uid)
+	    lhi_owner_is_self(fd, &st))
 		return 0;
 	*n = all - (all / 16 > 0 ? all / 16 : all > 1);
 	if (count_sessions(v, uid, false) < all / 2 ||

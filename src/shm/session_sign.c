@@ -90,6 +90,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "prim/descriptor.h"
+#include "prim/file_owner.h"
 #include "shm/outer_uid.h"
 #include "shm/session_sign.h"
 #include "shm/table_dir.h"
@@ -259,8 +260,9 @@ lhi_sign_is_promised(const struct lhi_view *v, uint32_t idx)
 	    !lhi_mutant_on(sign_unasked);
 }
 
-/* True if the directory is that user's, and of the file system that the table
- * is in.  False: errno says why. */
+/* True if the directory is that user's beyond doubt (file_owner.c), and of the
+ * file system that the table is in.  Then only that user and root can have put
+ * files there.  False: errno says why. */
 static bool
 is_place(const struct lhi_view *v, unsigned uid)
 {
@@ -275,7 +277,7 @@ is_place(const struct lhi_view *v, unsigned uid)
 		return false;
 	errno = EACCES;
 	return S_ISDIR(st.st_mode) && lhi_outer_uid(st.st_uid) == uid &&
-	    (st.st_mode & 022) == 0;
+	    (st.st_mode & 022) == 0 && lhi_owner_is_sure_at(place, &st);
 }
 
 /* JD1: True if that is the file that the record names. */

@@ -33,6 +33,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "prim/descriptor.h"
+#include "prim/file_owner.h"
 #include "shm/outer_uid.h"
 #include "shm/session_sign.h"
 #include "shm/sign_sweep.h"
@@ -65,7 +66,7 @@ open_place(const char *place, uid_t uid)
 	    O_CLOEXEC);
 
 	if (dir < 0 || (fstat(dir, &st) == 0 &&
-	    lhi_outer_uid(st.st_uid) == uid &&
+	    lhi_outer_uid(st.st_uid) == uid && lhi_owner_is_sure(dir, &st) &&
 	    (st.st_mode & 022) == 0))
 		return dir;
 	(void)close(dir);

@@ -17,6 +17,7 @@
 #include <bsd/string.h>
 #include "base/error.h"
 #include "prim/descriptor.h"
+#include "prim/file_owner.h"
 #include "shm/table_access.h"
 #include "shm/table_conf.h"
 #include "shm/table_dir.h"
@@ -120,6 +121,14 @@ lhi_table_access_fail(int dir, const char *leaf, const char *path,
 	describe_id(a.group, "group", "/etc/group", st.st_gid);
 	describe_id(a.me, "user", "/etc/passwd", geteuid());
 	a.mode = st.st_mode & 0777;
+	/* (a table that is not the machine's stands in our own directory) */
+	if (a.system && (!lhi_uid_is_sure(st.st_uid) ||
+	    !lhi_gid_is_sure(st.st_gid)))
+		return lhi_fail(-EACCES, "%s belongs to %s and %s, with mode "
+		    "%03o, and %s may not use it; in this user namespace that "
+		    "number is each user and group without a number here, so "
+		    "map its owner and group here (/etc/subuid, /etc/subgid)",
+		    path, a.owner, a.group, (unsigned)a.mode, a.me);
 	if (st.st_uid == geteuid() && (a.mode >> 6 & a.wanted) != a.wanted)
 		return lhi_fail(-EACCES, "%s is yours, but its mode %03o does "
 		    "not let you use it; chmod u+rw %s", path,

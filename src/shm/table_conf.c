@@ -38,6 +38,7 @@
 #include <bsd/string.h>
 #include "base/error.h"
 #include "prim/descriptor.h"
+#include "prim/file_owner.h"
 #include "shm/table_conf.h"
 #include "shm/table_dir.h"
 
@@ -358,7 +359,7 @@ open_conf(void)
 		    "%s", errno == ELOOP ? "it is a link; put the file itself "
 		    "there" : strerror(errno));
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == 0 &&
-	    !(st.st_mode & 022))
+	    !(st.st_mode & 022) && lhi_owner_is_sure(fd, &st))
 		return fd;
 	(void)close(fd);
 	return lhi_fail(-EACCES, TABLE_CONF " belongs to user %u, with mode "

@@ -19,7 +19,8 @@
  *
  * The directory is opened first, not through a link, and checked by its
  * descriptor: it must belong to the user, or to root for `system`, and neither
- * group nor others may write there.  Everything else is reached from that
+ * group nor others may write there.  An owner that a user namespace makes
+ * doubtful is no owner (file_owner.c).  Everything else is reached from that
  * descriptor.  So every file in it was put there by its owner or by root.  In
  * particular, a table of the machine that belongs to another user than root was
  * given to that user by root, and is trusted.
@@ -40,13 +41,12 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "prim/descriptor.h"
+#include "prim/file_owner.h"
 #include "shm/table_dir.h"
 
 #define SYSTEM "/dev/shm/leasehold.system/"
 #define DIR_MAX 64
 #define SUFFIX ".table"
-#define OVERFLOW_UID 65534	/* the uid of users without a number in a
-				 * user namespace */
 #define FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 bool
@@ -93,13 +93,14 @@ owner_of(const char *path)
 static int
 fail_foreign(const char *dir, uid_t owner, uid_t wanted)
 {
-	if (owner == OVERFLOW_UID)
-		return lhi_fail(-EACCES, "%s belongs to user %u, and its "
-		    "tables are user %u's: in a user namespace that may be an "
-		    "owner who has no number here, and all is well outside; "
-		    "else somebody else made it first, and root may rename it "
-		    "(mv %s %s.old)", dir, (unsigned)owner, (unsigned)wanted,
-		    dir, dir);
+	if (!lhi_uid_is_sure(owner))
+		return lhi_fail(-EACCES, "%s belongs to user %u, which in this "
+		    "user namespace is each user without a number here, and "
+		    "its tables are user %u's: it is not trusted; map its "
+		    "owner here (/etc/subuid), use a /dev/shm of the "
+		    "namespace's own, or, if somebody else made it first, let "
+		    "root outside rename it (mv %s %s.old)", dir,
+		    (unsigned)owner, (unsigned)wanted, dir, dir);
 	return lhi_fail(-EACCES, "%s belongs to user %u, and its tables are "
 	    "user %u's: somebody else made it first; let root rename it, "
 	    "which ends nobody who uses a table there (mv %s %s.old)", dir,
@@ -152,6 +153,8 @@ handle_open_error(const char *dir, int error, uid_t owner, bool make)
 		if (make && owner == geteuid() && !(st.st_mode & 0500) &&
 		    chmod(dir, 0700) == 0)
 			return 0;
+		if (!lhi_uid_is_sure(st.st_uid))
+			return fail_foreign(dir, st.st_uid, owner);
 	}
 	return lhi_fail(error == EPERM ? -EACCES : -error, "cannot open the "
 	    "directory %s: %s", dir, strerror(error));
@@ -167,7 +170,7 @@ check_dir(const char *path, const char *dir, int fd)
 	if (fstat(fd, &st) != 0)
 		return lhi_fail(-errno, "cannot look at %s: %s", dir,
 		    strerror(errno));
-	if (st.st_uid != owner)
+	if (st.st_uid != owner || !lhi_owner_is_sure(fd, &st))
 		return fail_foreign(dir, st.st_uid, owner);
 	if ((st.st_mode & 022))
 		return lhi_fail(-EACCES, "others than user %u may write in %s "

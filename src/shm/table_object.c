@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/process.h"
 #include "prim/descriptor.h"
+#include "prim/file_owner.h"
 #include "shm/backing.h"
 #include "shm/live_file.h"
 #include "shm/removal_lock.h"
@@ -280,15 +281,20 @@ check_not_repairing(const struct shm_header *h, const char *path, int fd)
 static int
 check_owner(const char *path, int fd, const struct stat *st)
 {
-	bool own = st->st_uid == geteuid();
+	bool sure = lhi_owner_is_sure(fd, st);
 	int error;
 
-	if (lhi_table_dir_is_system(path))
+	if (!sure)
+		error = lhi_fail(-EACCES, "%s belongs to user %u, which in "
+		    "this user namespace is each user without a number here, "
+		    "so it is not trusted: map its owner here (/etc/subuid)",
+		    path, (unsigned)st->st_uid);
+	else if (lhi_table_dir_is_system(path))
 		error = lhi_table_conf_check_owner(path, st->st_uid);
 	else
-		error = own ? 0 : lhi_fail(-EACCES, "%s belongs to user %u, "
-		    "not to you: remove it, or use another name", path,
-		    (unsigned)st->st_uid);
+		error = st->st_uid == geteuid() ? 0 : lhi_fail(-EACCES, "%s "
+		    "belongs to user %u, not to you: remove it, or use another "
+		    "name", path, (unsigned)st->st_uid);
 	if (error == 0)
 		return fd;
 	(void)close(fd);

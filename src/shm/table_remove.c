@@ -81,6 +81,7 @@
 #include "fence/durable.h"
 #include "fence/range.h"
 #include "prim/descriptor.h"
+#include "prim/file_owner.h"
 #include "prim/sigbus.h"
 #include "shm/backing.h"
 #include "shm/live_file.h"
@@ -273,7 +274,7 @@ owns_names(int dir)
 	struct stat st;
 
 	return geteuid() == 0 || (fstat(dir, &st) == 0 &&
-	    st.st_uid == geteuid());
+	    lhi_owner_is_self(dir, &st));
 }
 
 /* Is the name that object's, and can it be removed?  0, or why not. */
