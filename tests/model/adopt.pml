@@ -30,13 +30,16 @@
  *	not have the key.
  *  P2	A token that a process gets is above all that B had before.
  *
- * Mutants: KEEP (a claim that is found without a right is used), REPEAT (a
- * session is made again, by the same name and lease, after TTL), WHEN (D from
- * the sending that finds the session made), NUMBER (requests are counted from 1
- * in each life), BOTH (of two that are found, the first is kept), FIRST (and the
- * one of the older revision is), MOD (the one that was put again last is not, if
- * both were since the right's base), RIGHT (the first is kept if the right has
- * been cleared).
+ * Mutants:
+ *	KEEP	uses a claim that it finds without a right
+ *	REPEAT	makes a session again after TTL, by the same name and lease
+ *	WHEN	counts D from the sending that finds the session made
+ *	NUMBER	counts requests from 1 in each life
+ *	BOTH	of two claims that it finds, keeps the first
+ *	FIRST	... the one of the older revision
+ *	MOD	... not the one that was put again last, if both were since the
+ *		right's base
+ *	RIGHT	... the first, if the right has been cleared
  */
 #ifndef ONLY
 #define ONLY 0

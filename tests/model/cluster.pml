@@ -32,17 +32,25 @@
  *  P3	In the end no key of a dead session is in the queue, though it was
  *	swept but once.
  *
- * Mutants: HEART (a heartbeat that puts without comparing), ANSWER (D from the
- * answer's time), THIEF (ends a session without comparing), MOD (compares with
- * what it heard after it decided), FENCE (the token is the key's age), AGAIN
- * (who finds its own key there, and nobody ahead, has it, by its age), STALE (a
- * deletion newer than the look makes one first), ENQUEUE (no compare of the
- * session), OLD (an answer to the last session counts).  Of turns: TURN_OLD (a
- * deletion that is older than the look), TURN_ONE (one of those ahead was
- * deleted, not all), TURN_GAP (and some changes were missed), TURN_EARLY (some
- * were reported before the look's answer), TURN_AGE (the token is the key's
- * age), TURN_HELD (a host that hears of its key's deletion goes on waiting),
- * TURN_SESSION (or of its session's).
+ * Mutants:
+ *	HEART	a heartbeat puts without comparing
+ *	ANSWER	D counts from the answer's time
+ *	THIEF	a session is ended without comparing
+ *	MOD	... comparing with what was heard after the decision
+ *	FENCE	the token is the key's age
+ *	AGAIN	a host that finds its own key, and nobody ahead, has it, by its
+ *		age
+ *	STALE	a deletion newer than the look makes a host first
+ *	ENQUEUE	a key is put without comparing the session
+ *	OLD	an answer to the last session counts
+ * and of turns:
+ *	TURN_OLD	a deletion that is older than the look grants
+ *	TURN_ONE	... the deletion of one of those ahead, not of all
+ *	TURN_GAP	... though some changes were missed
+ *	TURN_EARLY	... though some were reported before the look's answer
+ *	TURN_AGE	the token is the key's age
+ *	TURN_HELD	a host that hears of its key's deletion goes on waiting
+ *	TURN_SESSION	... of its session's deletion
  */
 #ifndef ONLY
 #define ONLY 0

@@ -15,12 +15,12 @@
  *	KILLS	deaths at any step; the dead stay dead; their locks are freed
  *		by who meets them, their waits do not count, and the slot they
  *		had not linked yet is undone (W6) by anybody
- * Each access to shared memory is one step, with three exceptions: a lookup is
- * one step unless -DFINE, which makes each hop a step, the look at the key that
- * is found another, and the look that it is still linked a third (hashes are
- * read in the step that validates the hop: a slot has one key while it is
- * linked); a find gives slot and gen together (the library reads gen, key,
- * gen); gen and maker are written together.
+ * Each access to shared memory is one step, with three exceptions.  A lookup is
+ * one step.  A find gives slot and gen together (the library reads gen, key,
+ * gen).  Gen and maker are written together.  With -DFINE each hop of a lookup
+ * is a step, the look at the key that is found another, and the look that it is
+ * still linked a third.  (Hashes are read in the step that validates the hop: a
+ * slot has one key while it is linked.)
  *
  * Tokens are versions; with -DFLOOR1=n the shard of key 1 is already at n, and
  * evictors compute tokens from the hint and the version modulo 32, which is

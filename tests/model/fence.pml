@@ -38,10 +38,10 @@
  * fewer runs, not more.)
  *
  * Claim(at least): scan; link to the next number, or while that exists the one
- * after; sync the directory (through what was opened before the link, so that
- * an error is reported); scan again: with K higher ones ours may be a number that
- * was used and pruned, so try above them; else prune those with K higher ones
- * in that scan.  K is 64 there and 2 here.
+ * after; sync the directory; scan again.  (The directory is opened before the
+ * link, so that its sync reports an error.)  With K higher numbers in that scan
+ * ours may be one that was used and pruned, so try above them.  Else prune those
+ * with K higher ones.  K is 64 there and 2 here.
  * Raise: look at flag and name, claim, look at both again, then: load latest,
  * look at the flag, swap, until latest is not below the claim.
  * Secure: load latest; scan; if it is the highest, or the table is sealed and
@@ -49,8 +49,8 @@
  *
  * Left out: contents of files (tests/fence/images), the temporary file, the
  * wall-clock floor, an older directory restored, tokens within a range (they
- * are token_range.pml's), that a repair lifts all keys above the ceiling as well
- * (offline/repair.c, M3): here the seal alone has to keep P4.
+ * are token_range.pml's).  That a repair lifts all keys above the ceiling as
+ * well (offline/repair.c, M3) is left out too: the seal alone has to keep P4.
  *
  * Properties.
  *  P1	No number is claimed twice, hence no range used by two tables.

@@ -5,10 +5,10 @@
  * Claim 1 reads the key, alone or (-DBESIDE) behind claim 3, in use Q.  Copies
  * of that lease are presented: handed over by one process to claim 2, and by
  * another to claim 5, and released; or an operator breaks it.  Claim 3 leaves,
- * or joins.  The owner of claim 1 uses it again once it has ended, and claim 4
- * wants the key for itself: it judges the chain from its head, as everybody
- * does (a walk is a step for each link here; how walks meet walks is in
- * readers.pml).  Time passes once, and ends the lease that was there at the
+ * or joins.  The owner of claim 1 uses it again once it has ended.  Claim 4
+ * wants the key exclusively: it judges the chain from its head, as everybody
+ * does.  (A walk is a step for each link here; how walks meet walks is in
+ * readers.pml.)  Time passes once, and ends the lease that was there at the
  * beginning, in whatever hands; others have a later deadline.
  *
  *	state	seq << 3 | st
@@ -130,15 +130,15 @@ again_:
 	:: IS_S(w)
 	:: !IS_S(w) -> goto done
 	fi;
-	atomic { true -> next[c] = LINK(CLAIM(w), next[c]);		/* 1 */
+	atomic { true -> next[c] = LINK(CLAIM(w), next[c]);		/* step 1 */
 		state[c] = STATE(HELD, q) };
-	if								/* 2 */
+	if								/* step 2 */
 	:: atomic { state[1] == STATE(HELD, Q) ->
 		state[1] = STATE(HELD, Q + STEP)
 	   }
 	:: state[1] != STATE(HELD, Q) -> to_free(c, q); goto done
 	fi;
-	if								/* 3 */
+	if								/* step 3 */
 	:: atomic { word == w ->
 		word = S(c, VER(w) + 1);
 		CLAIMED(4, VER(word) > VER(w));
@@ -153,7 +153,7 @@ again_:
 		:: state[1] != STATE(HELD, Q) -> goto done
 		fi
 	fi;
-	if								/* 4 */
+	if								/* step 4 */
 	:: atomic { state[1] == STATE(HELD, Q + STEP) ->
 		state[1] = STATE(REVOKED, Q + STEP); whole = true }
 	:: state[1] != STATE(HELD, Q + STEP)
@@ -165,7 +165,7 @@ again_:
 #ifdef MUTANT_WHOLE
 	whole = true;
 #endif
-	if								/* 5 */
+	if								/* step 5 */
 	:: whole && state[c] == STATE(HELD, q)
 	:: !whole || state[c] != STATE(HELD, q) -> goto lost
 	fi;

@@ -4,9 +4,9 @@
  * claim again for another key; and is everybody served in the end?
  *
  * Three processes, two keys, one claim each.  An acquire takes a ticket,
- * announces WAIT, links its claim into the key's sorted list (Harris and
- * Michael: {mark, idx, tag} links), and then looks: settle the word, walk to
- * the first waiter, take the word if that is itself, else sleep.  With -DTRY it
+ * announces WAIT, and links its claim into the key's sorted list (Harris and
+ * Michael: {mark, idx, tag} links).  Then it looks: settle the word, walk to the
+ * first waiter, take the word if that is itself, else sleep.  With -DTRY it
  * may also look before it queues, as the library does.  Granted, it marks and
  * unlinks itself, holds, releases.  A walker takes out whoever surely does not
  * wait here: of another key, terminal, dead, or HELD and named by the word.  A

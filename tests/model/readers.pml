@@ -26,10 +26,10 @@
  * clock, and which a new use of the claim clears.  Exact states (seq) say what
  * exact deadlines would.  Extension is in exclusive.pml.
  *
- * Left out: the queue (whoever would wait gives up; a release may find somebody
- * queued, or not, and a revive never does), suspects, the 20 ms pause, kicks,
- * eviction, wrap of seq, ver and tag, BROKEN (as REVOKED), hop limits, weak
- * memory.  A reader that was converted always leaves: that its new token is
+ * Left out: the queue, suspects, the 20 ms pause, kicks, eviction, wrap of seq,
+ * ver and tag, BROKEN (as REVOKED), hop limits, weak memory.  (A process that
+ * would wait gives up.  A release may find somebody queued, or not, and a revive
+ * never does.)  A reader that was converted always leaves: that its new token is
  * kept with it, so that it may be revived, is not covered.  With KILLS, a lease
  * is converted by its owner's process only (threads die together).  Tokens are
  * versions, but with OBSERVES they are made from the hint and the version
@@ -70,9 +70,8 @@
  *	LOOK	an owner takes its claim back when the word is not S any more,
  *		or its own swap failed: a late conversion may have made it X
  *
- * Seen: 0.1 to 3.8 million states in the configurations of `run`; 73 for three
- * readers and a writer with two releases (LONG=1).  Above 350 lines, as
- * exclusive.pml, and for the same reason.
+ * Seen: 0.1 to 3.8 million states in the usual configurations.  Above 350 lines,
+ * as exclusive.pml, and for the same reason.
  */
 #define VER_AT 3
 #include "common.pml"

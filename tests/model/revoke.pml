@@ -23,10 +23,15 @@
  *  P1	After R4 nobody is granted the key of the old table.
  *  P2	A lease that is held is not taken away: its release finds its word.
  *
- * Mutants: MARK (without V1), PASS (without V2), FLAG (a slow acquire does not
- * look at the flag), EARLY (it looks before it loads the word), FREED (V2 comes
- * after R4), STORE (V1 is a plain store), KEEP (a waiter that leaves takes the
- * mark with it), TAKE (V2 passes a word that is held, too).
+ * Mutants:
+ *	MARK	without V1
+ *	PASS	without V2
+ *	FLAG	a slow acquire does not look at the flag
+ *	EARLY	... looks before it loads the word
+ *	FREED	V2 comes after R4
+ *	STORE	V1 is a plain store
+ *	KEEP	a waiter that leaves takes the mark with it
+ *	TAKE	V2 passes a word that is held, too
  */
 #ifndef ONLY
 #define ONLY 0

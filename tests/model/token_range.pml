@@ -4,11 +4,11 @@
  * token all the time, and does no value of it come back?  (C6, W16, I3 of
  * op/token_ceiling.c, I1 of shm/lock_word.c)
  *
- * Two processes (or -DUSERS=3), one key.  The word says who holds it and a version, which is
- * its token modulo 2^40; the hint is a token that the word had.  Here a range
- * is 16 tokens and a version 8 bits, so that one range in 16 looks like another,
- * not one in 256; a jump is less than a quarter of all versions, here as there,
- * and a hint may lag by 1 (2^30 there).
+ * Two processes (or -DUSERS=3), one key.  The word says who holds it and a
+ * version, which is its token modulo 2^40; the hint is a token that the word
+ * had.  Here a range is 16 tokens and a version 8 bits, so that one range in 16
+ * looks like another, not one in 256.  A jump is less than a quarter of all
+ * versions, here as there, and a hint may lag by 1 (2^30 there).
  *
  * Operations, each access one step:
  *	ACQUIRES	look at the word; hint; the word again; move the hint if

@@ -20,9 +20,12 @@
  *	beside another that waits to upgrade.
  *  P3	A reader that gives way has another before it that waits, too.
  *
- * Mutants: VER (the swap is not from an exact word), PARK (the look at the
- * chain is before the park), RIVAL (the look at the queue is), WAKE (who leaves
- * does not look at the queue), BEHIND (who links does not look behind itself).
+ * Mutants:
+ *	VER	the swap is not from an exact word
+ *	PARK	the look at the chain is before the park
+ *	RIVAL	... the look at the queue is
+ *	WAKE	a reader that leaves does not look at the queue
+ *	BEHIND	a waiter that links does not look behind itself
  */
 #ifndef ONLY
 #define ONLY 0

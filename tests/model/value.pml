@@ -47,7 +47,7 @@
 #define IDX(l)		((l) & 3)
 #define TAG(l)		((l) >> 2)
 #define FREE		0
-#define HELD(s)		(s)		/* 1, 2 */
+#define HELD(s)		(s)		/* s: setter 1 or 2 */
 #define OWNED		3
 #define OWNER(k, n)	(((n) << 2) | (k))
 #define KIND(o)		((o) & 3)
