@@ -18,6 +18,7 @@ PYTHONDIR ?=
 F	?= release
 ifeq ($(origin CC),default)
 CC_asan	:= clang
+CC_tsan	:= clang
 CC_arm64 := aarch64-linux-gnu-gcc
 CC	:= $(or $(CC_$(F)),gcc)
 endif
@@ -44,7 +45,7 @@ $(GUARDED:%=build/release/%/%.o): GUARD = -fstack-protector-strong
 # why these: doc/performance.md
 CFLAGS_release	:= -fno-tree-vectorize -falign-functions=64
 # the others are compiled oftener than they run: lines are enough to find by
-QUICK_CC := -O1 -g1
+QUICK_CC := $(if $(filter clang,$(CC)),-O0,-O1) -g1
 CFLAGS_asan	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 		   -fno-omit-frame-pointer -DLHI_HOOKS -O0 -g1
 CFLAGS_tsan	:= -fsanitize=thread $(QUICK_CC)
@@ -57,12 +58,12 @@ CFLAGS_arm64 := $(CFLAGS_hooks) -DTEST_WIPES_ON_FORK \
 LDFLAGS_arm64 := -L$(ARM64_LIB) -Wl,-rpath-link,$(ARM64_LIB) \
 		   -Wl,--disable-new-dtags -Wl,-rpath,$(ARM64_LIB) \
 		   -Wl,--wrap=madvise
-# The header's sum, of which each bit is tried when it is wrong, and the look at
-# all claims when an attachment ends: 12 s of the unit tests otherwise.
-build/asan/src/shm/table_object.o build/asan/src/api/table_api.o: \
-    CFLAGS_asan += -O1
 # a shim that is killed at points is not stepped
 build/hooks/src/shim/%.o: CFLAGS_hooks += -O0
+# The header's sum, of which each bit is tried when it is wrong, and the look at
+# all claims when an attachment ends: 12 s of the unit tests otherwise.
+OPTIMISED := src/shm/table_object src/api/table_api
+$(OPTIMISED:%=build/asan/%.o): CFLAGS_asan += -O1
 # to be built by clang
 CFLAGS_libfuzzer := -fsanitize=fuzzer-no-link,address,undefined \
 		   -fno-sanitize-recover=undefined -O1 -DLHI_HOOKS
@@ -168,16 +169,40 @@ step: $(STEP)
 chaos: $(CHAOS) $(REJECTS)
 demo: $(DEMO)
 
-$(BUILD)/%.o: %.c
+# clang parses once what most files include (tests/support/prefix_*.h): a third
+# of the time of a file.  gcc does not gain by it.  ccache cannot use it.
+PREFIX	:= $(if $(filter clang,$(CC)),$(if $(filter %ccache,$(realpath \
+	   $(shell command -v clang))),,prefix))
+# they define something before an include, or are optimised otherwise
+WITHOUT_PREFIX := tests/unit/api-beside-openssl tests/support/tap $(OPTIMISED) \
+	   tests/shim/support/% tests/fuzz/%
+SUPPORTED := $(addprefix tests/,$(addsuffix /%,unit behaviour shim replay \
+	   daemon support))
+prefix_of = $(if $(filter $(WITHOUT_PREFIX),$(1)),,$(if $(filter \
+	   $(SUPPORTED),$(1)),tests,$(if $(filter src/shim/% src/daemon/%,$(1)), \
+	   src/shim,src))/prefix.pch)
+prefix	= $(if $(PREFIX),$(addprefix $(BUILD)/,$(call prefix_of,$(1))))
+.SECONDEXPANSION:
+$(BUILD)/src/prefix.pch $(BUILD)/src/shim/prefix.pch $(BUILD)/tests/prefix.pch: \
+    $(BUILD)/%/prefix.pch: tests/support/prefix_$$(notdir $$*).h
+	$(made_dir)
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_$*) -x c-header -MMD -MP -MF $(@:.pch=.d) \
+	    -c -o $@ $< || { tools/missing $(CC); exit 1; }
+
+$(BUILD)/%.o: %.c $$(call prefix,$$*)
 	$(made_dir)
 	$(call say,CC)
 	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_$(firstword $(subst /, ,$*))) $(RENAME) \
+	    $(addprefix -include-pch ,$(filter %.pch,$^)) \
 	    -MMD -MP -c -o $@ $< || { tools/missing $(CC); exit 1; }
 
 # A replay computes nothing; the stepper does.  UBSan judges the library and the
 # daemons, not the tests: a third of what compiling these takes.
+# tests/support/tap.c has the functions of tap.h.
 EXTRA_tests = -Itests $(if $(filter asan,$(F)),-O0 -g1 -fno-sanitize=undefined, \
-	   $(if $(filter tests/replay/%,$*),-O0 -g1,$(QUICK_CC)))
+	   $(if $(filter tests/replay/%,$*),-O0 -g1,$(QUICK_CC))) \
+	   $(if $(filter $(SUPPORTED) tests,$*),-DTAP_SHARED)
 EXTRA_bench := -Ibench
 EXTRA_tools := -Itools
 
@@ -232,7 +257,6 @@ $(BUILD)/tests/behaviour/all-in-one: IN_THIS = $(call of_one,tests/behaviour)
 $(BUILD)/tests/shim/all-in-one: IN_THIS = $(call of_one,tests/shim)
 $(BUILD)/tests/replay/all-in-one: IN_THIS = $(call of_one,tests/replay)
 
-.SECONDEXPANSION:
 $(IN_ONE): $$(@D)/all-in-one ;
 
 $(BUILD)/tests/unit/all-in-one $(BUILD)/tests/behaviour/all-in-one: \
@@ -374,7 +398,6 @@ $(REJECTS): $(call objs,tests/stress/unit/*.c) $(HISTORY) $(LIB_A)
 $(BUILD)/tests/fuzz/etcd: $(SHIM_A)
 $(BUILD)/tests/fuzz/shim: $(SHIM_A) $(DAEMON_A)
 # with shim_main.c, or (F=libfuzzer) clang's
-.SECONDEXPANSION:
 $(FUZZERS): $(BUILD)/%: $(BUILD)/%.o $$(call objs,$$*-*.c) \
     $(BUILD)/tests/fuzz/fuzz.o \
     $(if $(filter libfuzzer,$(F)),,$(BUILD)/tests/fuzz/main.o) $(REAPER_A) $(LIB_A)

@@ -54,13 +54,69 @@ struct tap_state {
 };
 
 extern struct tap_state tap_state;
+
+#define TAP_UNUSED	__attribute__((unused))
+
+/*
+ * In a program that has tests/support (TAP_SHARED), the functions are in
+ * tap.o; in others they are in each file that includes this.
+ */
+#ifdef TAP_SHARED
+#define TAP_API
+#else
+#define TAP_API		TAP_UNUSED static
+#endif
+#define TAP_FMT(f, a)	__attribute__((format(printf, f, a))) TAP_API
+
+TAP_API int tap_is_child(void);
+TAP_FMT(1, 2) void diag(const char *fmt, ...);
+TAP_FMT(1, 2) void diag_failed(const char *fmt, ...);
+TAP_FMT(1, 2) __attribute__((noreturn)) void bail_out(const char *fmt, ...);
+TAP_FMT(1, 2) __attribute__((noreturn)) void skip_all(const char *fmt, ...);
+TAP_API void plan(int n);
+TAP_FMT(2, 3) void skip(int n, const char *fmt, ...);
+TAP_API void todo(const char *reason);
+TAP_API int tap_child_status(void);
+TAP_API int done(void);
+TAP_FMT(4, 0) int tap_vresult(int held, const char *file, int line,
+    const char *fmt, va_list ap);
+TAP_FMT(4, 5) int tap_result(int held, const char *file, int line,
+    const char *fmt, ...);
+TAP_FMT(6, 7) int tap_is(int64_t got, int64_t want, const char *expr,
+    const char *file, int line, const char *fmt, ...);
+TAP_FMT(6, 7) int tap_is_u(uint64_t got, uint64_t want, const char *expr,
+    const char *file, int line, const char *fmt, ...);
+TAP_FMT(6, 7) int tap_is_str(const char *got, const char *want,
+    const char *expr, const char *file, int line, const char *fmt, ...);
+TAP_FMT(7, 8) int tap_cmp(int held, int64_t a, int64_t b, const char *expr,
+    const char *file, int line, const char *fmt, ...);
+
+/* The checks.  After the values comes a printf format and its arguments. */
+#define ok(cond, ...) \
+	tap_result(!!(cond), __FILE__, __LINE__, __VA_ARGS__)
+#define is(got, want, ...) \
+	tap_is((int64_t)(got), (int64_t)(want), #got, __FILE__, __LINE__, \
+	    __VA_ARGS__)
+#define is_u64(got, want, ...) \
+	tap_is_u((uint64_t)(got), (uint64_t)(want), #got, __FILE__, __LINE__, \
+	    __VA_ARGS__)
+#define is_str(got, want, ...) \
+	tap_is_str((got), (want), #got, __FILE__, __LINE__, __VA_ARGS__)
+/* cmp(a, <=, b, ...): integers that fit int64_t; each evaluated once. */
+#define cmp(a, op, b, ...) __extension__ ({ \
+	__auto_type tap_a_ = (a); \
+	__auto_type tap_b_ = (b); \
+	tap_cmp((int64_t)tap_a_ op (int64_t)tap_b_, (int64_t)tap_a_, \
+	    (int64_t)tap_b_, #a " " #op " " #b, __FILE__, __LINE__, \
+	    __VA_ARGS__); })
+#define pass(...)	tap_result(1, __FILE__, __LINE__, __VA_ARGS__)
+#define fail(...)	tap_result(0, __FILE__, __LINE__, __VA_ARGS__)
+
+#if !defined(TAP_SHARED) || defined(TAP_DEFINE)
 struct tap_state tap_state __attribute__((weak)) = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.planned = -1,
 };
-
-#define TAP_UNUSED	__attribute__((unused))
-#define TAP_FMT(f, a)	__attribute__((unused, format(printf, f, a)))
 
 /* Before main(): whoever runs this now is the process that prints. */
 __attribute__((constructor)) static void tap_begin(void)
@@ -70,7 +126,7 @@ __attribute__((constructor)) static void tap_begin(void)
 }
 
 /* In a child, the parent's failures are not ours. */
-TAP_UNUSED static int tap_is_child(void)
+TAP_API int tap_is_child(void)
 {
 	pid_t me = getpid();
 
@@ -82,7 +138,7 @@ TAP_UNUSED static int tap_is_child(void)
 }
 
 /* One line, one write; a line break inside becomes a blank. */
-TAP_UNUSED static void tap_line(int fd, const char *head, const char *fmt,
+static void tap_line(int fd, const char *head, const char *fmt,
     va_list ap)
 {
 	char line[2048];
@@ -111,7 +167,8 @@ TAP_UNUSED static void tap_line(int fd, const char *head, const char *fmt,
 	}
 }
 
-TAP_FMT(2, 3) static void tap_print(const char *head, const char *fmt, ...)
+__attribute__((format(printf, 2, 3)))
+static void tap_print(const char *head, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -120,7 +177,8 @@ TAP_FMT(2, 3) static void tap_print(const char *head, const char *fmt, ...)
 	va_end(ap);
 }
 
-TAP_FMT(2, 0) static void tap_vdiag(int fd, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0)))
+static void tap_vdiag(int fd, const char *fmt, va_list ap)
 {
 	char head[32] = "# ";
 	int saved = errno;
@@ -132,7 +190,7 @@ TAP_FMT(2, 0) static void tap_vdiag(int fd, const char *fmt, va_list ap)
 }
 
 /* Something a reader wants to know. */
-TAP_FMT(1, 2) static void diag(const char *fmt, ...)
+TAP_API void diag(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -142,7 +200,7 @@ TAP_FMT(1, 2) static void diag(const char *fmt, ...)
 }
 
 /* The same, of a failure: it is seen without running the test by hand. */
-TAP_FMT(1, 2) static void diag_failed(const char *fmt, ...)
+TAP_API void diag_failed(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -152,8 +210,7 @@ TAP_FMT(1, 2) static void diag_failed(const char *fmt, ...)
 }
 
 /* Nothing after this makes sense: prove stops everything. */
-TAP_FMT(1, 2) __attribute__((noreturn))
-static void bail_out(const char *fmt, ...)
+void bail_out(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -169,7 +226,7 @@ static void bail_out(const char *fmt, ...)
 }
 
 /* Say at the start how many there will be. */
-TAP_UNUSED static void plan(int n)
+TAP_API void plan(int n)
 {
 	if (tap_is_child())
 		return;
@@ -178,8 +235,7 @@ TAP_UNUSED static void plan(int n)
 }
 
 /* Nothing here can be tested on this machine: say why, and end. */
-TAP_FMT(1, 2) __attribute__((noreturn))
-static void skip_all(const char *fmt, ...)
+void skip_all(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -192,7 +248,7 @@ static void skip_all(const char *fmt, ...)
 }
 
 /* The end of every check.  Returns true if it held. */
-TAP_FMT(4, 0) static int tap_vresult(int held, const char *file, int line,
+TAP_API int tap_vresult(int held, const char *file, int line,
     const char *fmt, va_list ap)
 {
 	char head[32], text[1024];
@@ -219,7 +275,7 @@ TAP_FMT(4, 0) static int tap_vresult(int held, const char *file, int line,
 	return held;
 }
 
-TAP_FMT(4, 5) static int tap_result(int held, const char *file, int line,
+TAP_API int tap_result(int held, const char *file, int line,
     const char *fmt, ...)
 {
 	va_list ap;
@@ -231,7 +287,7 @@ TAP_FMT(4, 5) static int tap_result(int held, const char *file, int line,
 }
 
 /* A number as a person reads it: small negative ones are errno values. */
-TAP_UNUSED static const char *tap_num(char *buf, size_t size, int64_t v)
+static const char *tap_num(char *buf, size_t size, int64_t v)
 {
 	const char *name = NULL;
 
@@ -244,7 +300,7 @@ TAP_UNUSED static const char *tap_num(char *buf, size_t size, int64_t v)
 	return buf;
 }
 
-TAP_FMT(6, 7) static int tap_is(int64_t got, int64_t want, const char *expr,
+TAP_API int tap_is(int64_t got, int64_t want, const char *expr,
     const char *file, int line, const char *fmt, ...)
 {
 	char a[64], b[64];
@@ -259,7 +315,7 @@ TAP_FMT(6, 7) static int tap_is(int64_t got, int64_t want, const char *expr,
 	return got == want;
 }
 
-TAP_FMT(6, 7) static int tap_is_u(uint64_t got, uint64_t want,
+TAP_API int tap_is_u(uint64_t got, uint64_t want,
     const char *expr, const char *file, int line, const char *fmt, ...)
 {
 	va_list ap;
@@ -273,7 +329,7 @@ TAP_FMT(6, 7) static int tap_is_u(uint64_t got, uint64_t want,
 	return got == want;
 }
 
-TAP_FMT(6, 7) static int tap_is_str(const char *got, const char *want,
+TAP_API int tap_is_str(const char *got, const char *want,
     const char *expr, const char *file, int line, const char *fmt, ...)
 {
 	int held = got && want ? !strcmp(got, want) : got == want;
@@ -288,7 +344,7 @@ TAP_FMT(6, 7) static int tap_is_str(const char *got, const char *want,
 	return held;
 }
 
-TAP_FMT(7, 8) static int tap_cmp(int held, int64_t a, int64_t b,
+TAP_API int tap_cmp(int held, int64_t a, int64_t b,
     const char *expr, const char *file, int line, const char *fmt, ...)
 {
 	char abuf[64], bbuf[64];
@@ -304,29 +360,8 @@ TAP_FMT(7, 8) static int tap_cmp(int held, int64_t a, int64_t b,
 	return held;
 }
 
-/* The checks.  After the values comes a printf format and its arguments. */
-#define ok(cond, ...) \
-	tap_result(!!(cond), __FILE__, __LINE__, __VA_ARGS__)
-#define is(got, want, ...) \
-	tap_is((int64_t)(got), (int64_t)(want), #got, __FILE__, __LINE__, \
-	    __VA_ARGS__)
-#define is_u64(got, want, ...) \
-	tap_is_u((uint64_t)(got), (uint64_t)(want), #got, __FILE__, __LINE__, \
-	    __VA_ARGS__)
-#define is_str(got, want, ...) \
-	tap_is_str((got), (want), #got, __FILE__, __LINE__, __VA_ARGS__)
-/* cmp(a, <=, b, ...): integers that fit int64_t; each evaluated once. */
-#define cmp(a, op, b, ...) __extension__ ({ \
-	__auto_type tap_a_ = (a); \
-	__auto_type tap_b_ = (b); \
-	tap_cmp((int64_t)tap_a_ op (int64_t)tap_b_, (int64_t)tap_a_, \
-	    (int64_t)tap_b_, #a " " #op " " #b, __FILE__, __LINE__, \
-	    __VA_ARGS__); })
-#define pass(...)	tap_result(1, __FILE__, __LINE__, __VA_ARGS__)
-#define fail(...)	tap_result(0, __FILE__, __LINE__, __VA_ARGS__)
-
 /* n checks that this machine cannot make; CI looks at the reason. */
-TAP_FMT(2, 3) static void skip(int n, const char *fmt, ...)
+TAP_API void skip(int n, const char *fmt, ...)
 {
 	char text[512], head[32];
 	va_list ap;
@@ -345,20 +380,20 @@ TAP_FMT(2, 3) static void skip(int n, const char *fmt, ...)
 }
 
 /* Failures from here on are known, for that reason; NULL ends it. */
-TAP_UNUSED static void todo(const char *reason)
+TAP_API void todo(const char *reason)
 {
 	tap_state.todo = reason;
 }
 
 /* For a child's _exit(): 1 when one of its checks did not hold. */
-TAP_UNUSED static int tap_child_status(void)
+TAP_API int tap_child_status(void)
 {
 	(void)tap_is_child();
 	return tap_state.failed ? 1 : 0;
 }
 
 /* The last line of main(): return done(). */
-TAP_UNUSED static int done(void)
+TAP_API int done(void)
 {
 	if (tap_is_child())
 		return tap_child_status();
@@ -372,5 +407,6 @@ TAP_UNUSED static int done(void)
 	return tap_state.failed || (tap_state.planned >= 0 &&
 	    tap_state.planned != tap_state.run);
 }
+#endif
 
 #endif
