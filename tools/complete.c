@@ -26,6 +26,7 @@
 #include "complete_live.h"
 #include "key_list.h"
 #include "open_table.h"
+#include "other_user.h"
 #include "output.h"
 
 #define WORD_MAX 64
@@ -151,8 +152,16 @@ wants_value(const struct typed *t, const char *word, struct help_option *o)
 static void
 take_value(struct typed *t, const char *option, const char *value)
 {
+	char *end;
+	unsigned long uid;
+
 	if (strcmp(option, "--table") == 0)
 		t->table.name = value;
+	if (strcmp(option, "--uid") != 0)
+		return;
+	uid = strtoul(value, &end, 10);
+	t->table.of_user = end != value && *end == '\0';
+	t->table.uid = (uid_t)uid;
 }
 
 /* Reads all words but the last one, which is still being typed. */
@@ -181,7 +190,9 @@ read_words(struct typed *t, int n, char **words, struct help_option *o)
 		} else if (strcmp(w, "--system") == 0) {
 			t->table.system = true;
 		} else if (strncmp(w, "--table=", 8) == 0) {
-			t->table.name = w + 8;
+			take_value(t, "--table", w + 8);
+		} else if (strncmp(w, "--uid=", 6) == 0) {
+			take_value(t, "--uid", w + 6);
 		}
 	}
 }
@@ -263,7 +274,11 @@ static void
 offer_value(const struct typed *t, const char *begun)
 {
 	if (strcmp(t->value_of, "--table") == 0) {
-		complete_live_tables(t->table.system, begun);
+		complete_live_tables(&t->table, begun);
+		return;
+	}
+	if (strcmp(t->value_of, "--uid") == 0) {
+		complete_live_users(begun);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
@@ -384,6 +399,8 @@ complete_words(const struct complete_verbs *verbs, int n, char **words)
 		return EX_NO;
 	read_words(&t, n - 1, words + 1, &o);
 	open_table_inherit(&t.table);
+	if (t.table.of_user && other_user_switch(t.table.uid) != 0)
+		return EX_NO;
 	if (t.value_of != NULL)
 		offer_value(&t, begun);
 	else if (begun[0] == '-' && !t.options_over)

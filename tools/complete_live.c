@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists existing names for completion: keys and sessions of a table, and
- * tables.  A name that contains a control byte is left out, because the answer
- * has one line for each name.
+ * Lists existing names for completion: keys and sessions of a table, tables,
+ * and users that have tables.  No session is begun.  A name that contains a
+ * control byte is left out, because the answer has one line for each name.
  */
 #include <dirent.h>
 #include <stdbool.h>
@@ -17,7 +17,9 @@
 #include "open_table.h"
 
 #define NAMES_MAX 1000		/* more are of no use */
-#define TABLES "/dev/shm/leasehold."
+#define SHM "/dev/shm"
+#define PREFIX "leasehold."
+#define TABLES SHM "/" PREFIX
 #define SUFFIX ".table"
 
 struct names {
@@ -56,7 +58,7 @@ complete_live_keys(const struct table_opts *table, const char *before,
 	struct names l = { .before = before, .in_list = in_list };
 	struct lh *lh;
 
-	if (open_table(&lh, table, LH_NO_CREATE, NULL) != 0)
+	if (open_table(&lh, table, LH_LOOK, NULL) != 0)
 		return;
 	(void)lh_list(lh, begun, print_key, &l);
 	(void)lh_close(lh);
@@ -78,21 +80,21 @@ complete_live_sessions(const struct table_opts *table, const char *begun)
 	struct names l = { .n = 0 };
 	struct lh *lh;
 
-	if (open_table(&lh, table, LH_NO_CREATE, NULL) != 0)
+	if (open_table(&lh, table, LH_LOOK, NULL) != 0)
 		return;
 	(void)lh_session_list(lh, begun, print_session, &l);
 	(void)lh_close(lh);
 }
 
 void
-complete_live_tables(bool system, const char *begun)
+complete_live_tables(const struct table_opts *table, const char *begun)
 {
 	char place[64] = TABLES "system";
 	struct dirent *d;
 	size_t len;
 	DIR *dir;
 
-	if (!system)
+	if (!table->system)
 		(void)snprintf(place, sizeof(place), TABLES "%u",
 		    paths_own_number());
 	dir = opendir(place);
@@ -105,6 +107,26 @@ complete_live_tables(bool system, const char *begun)
 		d->d_name[len - strlen(SUFFIX)] = '\0';
 		if (is_printable(d->d_name))
 			printf("%s\n", d->d_name);
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+}
+
+void
+complete_live_users(const char *begun)
+{
+	const char *number;
+	struct dirent *d;
+	DIR *dir = opendir(SHM);
+
+	while (dir != NULL && (d = readdir(dir)) != NULL) {
+		if (strncmp(d->d_name, PREFIX, strlen(PREFIX)) != 0)
+			continue;
+		number = d->d_name + strlen(PREFIX);
+		if (*number != '\0' &&
+		    strspn(number, "0123456789") == strlen(number) &&
+		    strncmp(number, begun, strlen(begun)) == 0)
+			printf("%s\n", number);
 	}
 	if (dir != NULL)
 		(void)closedir(dir);

@@ -15,6 +15,8 @@
 void complete_live_keys(const struct table_opts *table, const char *before,
     const char *begun, bool in_list);
 void complete_live_sessions(const struct table_opts *table, const char *begun);
-void complete_live_tables(bool system, const char *begun);
+void complete_live_tables(const struct table_opts *table, const char *begun);
+/* Prints the numbers of users that have tables. */
+void complete_live_users(const char *begun);
 
 #endif

@@ -62,6 +62,11 @@ offers status --table "$LEASEHOLD_TABLE" b = b
 offers status --table none '' =
 offers status --table "${LEASEHOLD_TABLE%?}" =  "$LEASEHOLD_TABLE"
 offers status --table=none b =
+offers tables --uid "$(id -u)" = "$(id -u)"
+events() { lh log --json | jq length; }
+was=$(events)
+offers status b = b
+is "$(events)" "$was" "completion begins no session"
 ok "nothing is made by asking" test ! -e "/dev/shm/leasehold.$(id -u)/none.table"
 
 # Every option of every verb is offered, and no other.

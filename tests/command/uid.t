@@ -67,6 +67,14 @@ is "$(find /dev/shm -printf '%P %m %u\n' | sort)" "$found" "no file is made"
 is "$(lh list --uid 4711 --json | jq -r '.[] | select(.key == "held").holders[0].uid')" \
     4711 "the holder is the user's"
 
+# completion asks in the same way
+is "$(lh complete status --uid 4711 h)" held "completion of a key"
+is "$(lh complete status --uid=4711 --table '')" theirs "  of a table"
+is "$(lh complete session list --uid 4711 l)" lasting "  of a session"
+is "$(lh complete list --uid 47)" 4711 "  of the user"
+is "$(as 4712 complete status --uid 4711 h)" "" "  nothing for others"
+is "$(events)" "$before" "  no session and no event is recorded"
+
 # refused
 for v in "session destroy lasting" "session open new" "value set k v" \
     "value clear valued" "sem destroy permits" "fsck --repair" \
