@@ -98,7 +98,7 @@ make_table_json(struct dump *d, const struct lh_dump_table *t)
 	int bad;
 
 	o = json_pack("{s:s, s:I, s:b, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:I,"
-	    " s:I}",
+	    " s:I, s:b}",
 	    "uuid", text_lease_id(uuid, t->uuid),
 	    "format", (json_int_t)t->format,
 	    "damaged", (t->flags & LH_DUMP_DAMAGED) != 0,
@@ -110,7 +110,8 @@ make_table_json(struct dump *d, const struct lh_dump_table *t)
 	    "ready_keys", (json_int_t)t->ready_keys,
 	    "max_leases", (json_int_t)t->max_leases,
 	    "ready_leases", (json_int_t)t->ready_leases,
-	    "max_sessions", (json_int_t)t->max_sessions);
+	    "max_sessions", (json_int_t)t->max_sessions,
+	    "other_boot", (t->flags & LH_DUMP_OTHER_BOOT) != 0);
 	if (o == NULL)
 		return -ENOMEM;
 	bad = show_set_bytes(o, "path", d->path);
@@ -144,7 +145,10 @@ print_table(const struct lh_dump_table *t, void *arg)
 	    t->flags & LH_DUMP_DAMAGED ? ", damage was met" : "",
 	    t->flags & LH_DUMP_RETIRED ? ", retired" : "");
 	printf("order     %s\n", show_order(t->order));
-	printf("clock     %s\n", show_clock(t->clock));
+	printf("clock     %s%s\n", show_clock(t->clock),
+	    t->flags & LH_DUMP_OTHER_BOOT ? ", of another boot or time "
+	    "namespace: times are by the copy's own creation, and ends of "
+	    "named sessions are not checked" : "");
 	printf("room      for %" PRIu32 " keys now, %" PRIu32 " at most; %"
 	    PRIu32 " leases now, %" PRIu32 " at most; %" PRIu32 " sessions\n",
 	    t->ready_keys, t->max_keys, t->ready_leases, t->max_leases,

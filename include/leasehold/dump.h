@@ -23,6 +23,9 @@ extern "C" {
 #define LH_DUMP_OTHER_CLOCK 0x10000u /* it is in use, and its clock is that of
 				 * another time namespace, or may be (/proc
 				 * cannot be read) */
+#define LH_DUMP_OTHER_BOOT 0x20000u /* a copy whose clock is that of another
+				 * boot or time namespace, or may be: ends of
+				 * named sessions are not checked */
 
 struct lh_dump_table {
 	size_t size;		/* sizeof(struct lh_dump_table) */

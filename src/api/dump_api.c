@@ -87,6 +87,8 @@ report_table(struct dump *d)
 		t.clock_ns = lhi_now_ns(v);
 	else if (d->im.live)
 		t.flags |= LH_DUMP_OTHER_CLOCK;
+	if (v->foreign_clock)
+		t.flags |= LH_DUMP_OTHER_BOOT;
 	return d->to->table == NULL ? 0 : d->to->table(&t, d->arg);
 }
 

@@ -14,6 +14,9 @@
  *
  * The view has no descriptor and no inode, so that no session is declared dead,
  * and its path is for messages.
+ *
+ * An image of another boot or time namespace has a clock of its own, which no
+ * process can ask.  Nothing in it is judged by the time now (foreign_clock).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +33,7 @@
 #include "proc/map.h"
 #include "shm/backing.h"
 #include "shm/table_object.h"
+#include "shm/table_place.h"
 
 /* Reads the data between from and to. Returns 0, -errno. */
 static int
@@ -112,6 +116,8 @@ open_file(struct lhi_image *im, int fd, const char *path)
 	im->v.t0_ns = (int64_t)sh64_load(&h.t0_ns);
 	im->v.order = sh32_load(&h.order);
 	im->v.clock = (clockid_t)sh32_load(&h.clock_id);
+	im->v.foreign_clock = !im->live && !(lhi_view_same_time(&im->v) &&
+	    lhi_place_is_of_this_boot(&h));
 	atomic_store(&im->v.object_fd, -1);
 	atomic_store(&im->v.probe_fd, -1);
 	(void)strlcpy(im->v.path, path, sizeof(im->v.path));

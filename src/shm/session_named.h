@@ -43,7 +43,7 @@ bool lhi_named_describe(const struct lhi_view *v, uint64_t sid,
     char name[NAMED_NAME_MAX + 1], int64_t *until_ns);
 
 /* True if a NAMED record, or one that was, fits its sum, and its end is its own
- * and a possible one. */
+ * and a possible one, as far as its clock can be asked. */
 bool lhi_named_sound(const struct lhi_view *v, uint32_t idx);
 
 /* True if the slot's delay is one that somebody has set, or none. */

@@ -181,6 +181,16 @@ lhi_place_live(const struct shm_header *h)
 	};
 }
 
+bool
+lhi_place_is_of_this_boot(const struct shm_header *h)
+{
+	int saved = errno;
+	uint64_t boot = read_boot();
+
+	errno = saved;
+	return boot != 0 && sh64_load(&h->boot) == boot;
+}
+
 int
 lhi_place_check(const struct shm_header *h, int fd, const char *path)
 {

@@ -34,4 +34,7 @@ struct lhi_place lhi_place_live(const struct shm_header *h);
  */
 int lhi_place_check(const struct shm_header *h, int fd, const char *path);
 
+/* True if the table of this header was made since this machine was started. */
+bool lhi_place_is_of_this_boot(const struct shm_header *h);
+
 #endif

@@ -42,6 +42,8 @@ struct lhi_view {
 	int64_t t0_ns;
 	uint32_t order;
 	clockid_t clock;	/* the table's */
+	bool foreign_clock;	/* a copy, whose clock may not be the one that
+				 * lhi_now_ns() reads */
 
 	dev_t dev;		/* which object this is */
 	ino_t ino;

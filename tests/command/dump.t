@@ -143,6 +143,38 @@ is "$status" 65 "a fifo: 65"
 run lh dump "$dir"
 is "$status" 65 "a directory: 65"
 
+# A copy of another boot, whose clock began anew since: a time namespace has such
+# a clock.  Ours is behind the copy's, and ahead of it.
+other_boot() {	# SECONDS: $image, made where the clock is so far ahead
+	# shellcheck disable=SC2016
+	image=$image unshare -m -T --monotonic "$1" --boottime "$1" bash -c '
+	    mount -t tmpfs -o mode=1777 none /dev/shm || exit
+	    "$LEASEHOLD" session open --ttl 30s named >/dev/null &&
+	    "$LEASEHOLD" acquire --session named k >/dev/null && rm -f "$image" &&
+	    cp --sparse=always "/dev/shm/leasehold.0/$LEASEHOLD_TABLE.table" \
+	    "$image"'
+}
+for ahead in 100000 -1; do
+	if ! other_boot "$ahead" 2>"$dir/why"; then
+		skip "no such time namespace: $(cat "$dir/why")" "another boot"
+		continue
+	fi
+	run lh dump "$image"
+	is "$status" 0 "a sound copy whose clock is $ahead s ahead: 0"
+	is "$err" "" "  without a finding"
+	like "$out" "of another boot or time namespace" "  and says whose clock"
+	like "$out" "session named" "  the session is in it"
+	run lh dump --json "$image"
+	is "$(jq -c '[.table.other_boot, .findings]' <<<"$out")" "[true,[]]" \
+	    "  JSON says so"
+done
+lh session open --ttl 30s named >/dev/null
+rm -f "$image"
+cp --sparse=always "$(object)" "$image"
+run lh dump --json "$image"
+is "$status $(jq -c .table.other_boot <<<"$out")" "0 false" \
+    "a copy of this boot is checked by the clock"
+
 # Any bits: an answer, and no signal (G12).
 RANDOM=4711
 bad=
