@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -12,7 +13,9 @@
 #include <leasehold.h>
 #include "daemon/exit_status.h"
 #include "daemon/text.h"
+#include "daemon/usage_error.h"
 #include "file_lock.h"
+#include "flock_session.h"
 #include "message.h"
 #include "nesting.h"
 #include "open_table.h"
@@ -68,6 +71,21 @@ run_with_keys(struct run *r)
 	return status;
 }
 
+/* `leasehold flock` acquires the key of a file before it locks the file.  Here
+ * the file comes first, so with that key the two could wait for each other. */
+static bool
+has_key_of_file(const struct run *r)
+{
+	char key[FILE_KEY_MAX];
+
+	if (flock_session_key(r->flock_fd, key) != 0)
+		return false;
+	for (size_t i = 0; i < r->n; i++)
+		if (strcmp(r->items[i].key, key) == 0)
+			return true;
+	return false;
+}
+
 /* Locks the file of --flock, before the keys: jobs of flock(1) may hold it for
  * long.  Returns 0, or the exit status. */
 static int
@@ -79,6 +97,11 @@ lock_file(struct run *r)
 	if (r->flock_fd < 0)
 		return message_error(r->flock_fd, strerror(-r->flock_fd),
 		    "cannot open '%s'", r->flock_path);
+	if (has_key_of_file(r))
+		return usage_error("with --flock '%s' the key is not that of "
+		    "the file: 'leasehold flock' acquires it before the file, "
+		    "so that the two could wait for each other; use another "
+		    "key, or leave out --flock", r->flock_path);
 	e = file_lock(r->flock_fd, r->mode == LH_SHARED ? LOCK_SH : LOCK_EX,
 	    &r->wait_ms);
 	if (e == -EAGAIN || e == -ETIMEDOUT) {

@@ -7,39 +7,43 @@
  *	...
  *	leasehold flock -u 9
  *
- * A real flock is put on the descriptor, which the script shares, and then the
- * key file:DEV:INO is acquired into a session that is bound to the script.  So
- * jobs that use flock(1) on that file are excluded, and `list`, `explain` and
- * `log` show who holds it.  The flock comes first, here and in `run --flock`,
- * so that no two of them wait for each other.
+ * The key file:DEV:INO is acquired, and then a real flock is put on the
+ * descriptor, which the script shares.  So jobs that use flock(1) on that file
+ * are excluded, and `list`, `explain` and `log` show who holds it.
  *
- * The session's name is made of process and file, so that -u finds it again.
- * It ends with the process; the flock, when all copies of the descriptor are
- * closed.
+ * Steps of a lock, and what a kill behind each one leaves:
+ *
+ *  1	the key is acquired for this process	nothing: it ends with us
+ *  2	the descriptor is locked		the lock on the file
+ *  3	the key is handed over to a session	all is held, as it should be
+ *	that is bound to the script
+ *
+ * Between 2 and 3 other signals than SIGKILL wait.  A key that were bound to
+ * the script before 2 would stay with it after a kill in the wait for the file.
+ *
+ * -u finds the session by process and descriptor (flock_session.c).  It ends
+ * with the process; the flock, when all copies of the descriptor are closed.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <leasehold.h>
+#include "caller.h"
 #include "daemon/exit_status.h"
 #include "daemon/number.h"
 #include "daemon/usage_error.h"
 #include "file_lock.h"
+#include "flock_session.h"
 #include "message.h"
 #include "open_table.h"
 #include "parse.h"
+#include "process_watch.h"
 #include "verbs.h"
-
-#define FILE_KEY_MAX 64
 
 static const char help[] =
 "usage: leasehold flock [OPTION...] FD\n"
@@ -85,10 +89,8 @@ struct flock_args {
 	bool unlock, try;
 	int64_t wait_ms;
 	int busy_code;
-	int32_t pid;		/* 0: that of our parent */
-	int fd;
-	char key[FILE_KEY_MAX], session[LH_SESSION_NAME_MAX + 1];
-	struct lh *lh;
+	int32_t pid;		/* --pid; 0: the process that called */
+	struct flock_target t;
 };
 
 static int
@@ -128,73 +130,86 @@ take_option(int c, char *value, void *arg)
 	}
 }
 
-/* Names key and session after the descriptor's file. */
+/* Finds the descriptor, and the process that it is locked for. */
 static int
-name_file(struct flock_args *a, const char *text)
+find_target(struct flock_args *a, const char *text)
 {
-	struct stat st;
 	uint64_t n;
+	int e, status = 0;
 
 	if (parse_number("flock FD", text, INT32_MAX, &n) != 0)
 		return EX_BAD_USAGE;
-	a->fd = (int)n;
-	if (fstat(a->fd, &st) != 0)
+	a->t.fd = (int)n;
+	if (fcntl(a->t.fd, F_GETFD) < 0)
 		return usage_error("descriptor %d is not open: open the file "
-		    "first, as in: exec %d>FILE", a->fd, a->fd);
-	(void)snprintf(a->key, sizeof(a->key), "file:%ju:%ju",
-	    (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
-	(void)snprintf(a->session, sizeof(a->session), "fd-%d-%jx-%jx",
-	    (int)a->pid, (uintmax_t)st.st_dev & 0xfffff,
-	    (uintmax_t)st.st_ino & 0x3fffffffff);
-	return 0;
+		    "first, as in: exec %d>FILE", a->t.fd, a->t.fd);
+	a->t.pid = a->pid;
+	if (a->pid == 0)
+		status = caller_find(a->t.fd, a->unlock ?
+		    "nothing is unlocked" : "nothing is locked",
+		    &a->t.pid);
+	if (status != 0)
+		return status;
+	e = flock_session_name(&a->t);
+	return e == 0 ? 0 : message_error(e, strerror(-e), "cannot ask for the "
+	    "file of descriptor %d", a->t.fd);
 }
 
-static int
-open_session(struct flock_args *a, struct lh_session **s)
-{
-	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
-
-	o.pid = a->pid;
-	return lh_session_open(a->lh, a->session, &o, s);
-}
-
-/* Ends the session that holds the key for the process, if there is one. */
+/* Ends the session that holds the key for the descriptor, if there is one. */
 static int
 release_key(struct flock_args *a)
 {
-	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
 	struct lh_session *s;
-	int e;
+	int e = flock_session_find(&a->t, &s);
 
-	o.flags = LH_NO_CREATE;
-	e = lh_session_open(a->lh, a->session, &o, &s);
-	if (e == 0) {
-		e = lh_session_destroy(s);
-		lh_session_close(s);
-	}
-	return e == -ENOENT || e == -ESTALE ? 0 : e;
+	if (e != 0 || s == NULL)
+		return e;
+	e = lh_session_destroy(s);
+	lh_session_close(s);
+	return e == -ESTALE ? 0 : e;
 }
 
+/* Acquires the key for this process.  The rest of the wait is for the file. */
 static int
-acquire_key(struct flock_args *a)
+acquire_key(struct flock_args *a, struct lh_lease *lease)
 {
 	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
 	struct lh_acquire_more m = LH_ACQUIRE_MORE_INIT;
-	struct lh_session *s;
-	struct lh_lease lease;
-	int e = release_key(a);	/* locked again, or in another mode: as
-				 * flock(2), not in one step */
+	struct lh_cancel cancel = LH_CANCEL_INIT;
+	struct process_watch watch;
+	int64_t began = lh_clock_ns(a->t.lh), spent;
+	bool watched = a->pid != 0 && a->wait_ms != 0;
+	int e;
 
-	if (e == 0)
-		e = open_session(a, &s);
-	if (e != 0)
-		return e;
-	m.session = s;
 	m.policy = LH_POLICY_STRICT;
 	o.more = &m;
 	o.mode = a->mode;
 	o.max_wait_ms = a->wait_ms;
-	e = lh_acquire(a->lh, a->key, &o, &lease);
+	o.cancel = &cancel;
+	if (watched)
+		process_watch_begin(&watch, a->pid, &cancel);
+	e = lh_acquire(a->t.lh, a->t.key, &o, lease);
+	if (watched)
+		process_watch_end(&watch);
+	spent = (lh_clock_ns(a->t.lh) - began) / 1000000;
+	if (a->wait_ms != LH_WAIT_FOREVER)
+		a->wait_ms = spent < a->wait_ms ? a->wait_ms - spent : 0;
+	return e;
+}
+
+/* Moves the key from this process to the one that it is for. */
+static int
+hand_over(struct flock_args *a, struct lh_lease *lease)
+{
+	struct lh_session *s;
+	int e = flock_session_open(&a->t, &s);
+
+	if (e != 0)
+		return e;
+	e = lh_handoff(a->t.lh, lease, s);
+	/* (if that was our parent, and was not before: it has ended) */
+	if (e == 0 && a->pid == 0 && !caller_is_there(a->t.pid))
+		e = -ESRCH;
 	if (e != 0)
 		(void)lh_session_destroy(s);
 	lh_session_close(s);
@@ -202,33 +217,111 @@ acquire_key(struct flock_args *a)
 }
 
 static int
-fail_busy(struct flock_args *a, int e)
+fail_file_busy(struct flock_args *a, int e)
 {
-	message_busy("descriptor %d is not locked: %s", a->fd, e == -EAGAIN ?
+	message_busy("descriptor %d is not locked: %s", a->t.fd, e == -EAGAIN ?
 	    "another process has its file locked (flock)" :
 	    "another process kept its file locked (flock)");
 	return a->busy_code;
 }
 
 static int
+fail_key(struct flock_args *a, int e)
+{
+	int other = e == -EAGAIN || e == -ETIMEDOUT ?
+	    flock_session_other(&a->t) : -1, status;
+
+	if (other >= 0) {
+		message_busy("descriptor %d is not locked: process %d has its "
+		    "file locked by descriptor %d; unlock that first "
+		    "(leasehold flock -u %d)", a->t.fd, (int)a->t.pid, other,
+		    other);
+		return a->busy_code;
+	}
+	status = message_error(e, lh_error_detail(), "descriptor %d is not "
+	    "locked", a->t.fd);
+	return status == EX_BUSY ? a->busy_code :
+	    e == -ECANCELED ? EX_LOST : status;
+}
+
+/* Locks the file.  Signals wait meanwhile, but for the time of a wait. */
+static int
+lock_file(struct flock_args *a, const sigset_t *usual, const sigset_t *all)
+{
+	int how = a->mode == LH_SHARED ? LOCK_SH : LOCK_EX, e;
+	int64_t none = 0;
+
+	e = file_lock(a->t.fd, how, &none);
+	if (e != -EAGAIN || a->wait_ms == 0)
+		return e;
+	(void)sigprocmask(SIG_SETMASK, usual, NULL);
+	e = file_lock(a->t.fd, how, &a->wait_ms);
+	(void)sigprocmask(SIG_SETMASK, all, NULL);
+	return e;
+}
+
+/* With lease NULL the key is held already, by the session. */
+static int
+lock_with_key(struct flock_args *a, struct lh_lease *lease)
+{
+	sigset_t all, usual;
+	int e, status = EX_YES;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_BLOCK, &all, &usual);
+	e = lock_file(a, &usual, &all);
+	if (e == -EAGAIN || e == -ETIMEDOUT)
+		status = fail_file_busy(a, e);
+	else if (e != 0)
+		status = message_error(e, strerror(-e), "cannot lock "
+		    "descriptor %d", a->t.fd);
+	else if (lease != NULL && (e = hand_over(a, lease)) != 0)
+		status = message_error(e, lh_error_detail(), "descriptor %d is "
+		    "not locked", a->t.fd);
+	if (status != EX_YES) {
+		(void)flock(a->t.fd, LOCK_UN);
+		if (lease == NULL)
+			(void)release_key(a);
+		else
+			(void)lh_release(a->t.lh, lease);
+	}
+	(void)sigprocmask(SIG_SETMASK, &usual, NULL);
+	return status;
+}
+
+/* True if the descriptor holds the key in this mode.  In the other mode it is
+ * unlocked first: as flock(2), not in one step. */
+static bool
+has_key(struct flock_args *a, int *e)
+{
+	struct lh_session *s;
+	bool has = false;
+
+	*e = flock_session_find(&a->t, &s);
+	if (*e != 0 || s == NULL)
+		return false;
+	has = flock_session_mode(&a->t, s) == (int)a->mode;
+	if (!has) {
+		(void)flock(a->t.fd, LOCK_UN);
+		*e = lh_session_destroy(s);
+		if (*e == -ESTALE)
+			*e = 0;
+	}
+	lh_session_close(s);
+	return has;
+}
+
+static int
 lock(struct flock_args *a)
 {
-	int e, status;
+	struct lh_lease lease;
+	int e;
 
-	e = file_lock(a->fd, a->mode == LH_SHARED ? LOCK_SH : LOCK_EX,
-	    &a->wait_ms);
-	if (e == -EAGAIN || e == -ETIMEDOUT)
-		return fail_busy(a, e);
-	if (e != 0)
-		return message_error(e, strerror(-e), "cannot lock descriptor "
-		    "%d", a->fd);
-	e = acquire_key(a);
+	if (has_key(a, &e))
+		return lock_with_key(a, NULL);
 	if (e == 0)
-		return EX_YES;
-	status = message_error(e, lh_error_detail(), "descriptor %d is not "
-	    "locked", a->fd);
-	(void)flock(a->fd, LOCK_UN);
-	return status == EX_BUSY ? a->busy_code : status;
+		e = acquire_key(a, &lease);
+	return e == 0 ? lock_with_key(a, &lease) : fail_key(a, e);
 }
 
 static int
@@ -238,10 +331,10 @@ unlock(struct flock_args *a)
 
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "descriptor %d is "
-		    "not unlocked", a->fd);
-	if (flock(a->fd, LOCK_UN) != 0)
+		    "not unlocked", a->t.fd);
+	if (flock(a->t.fd, LOCK_UN) != 0)
 		return message_error(-errno, strerror(errno), "cannot unlock "
-		    "descriptor %d", a->fd);
+		    "descriptor %d", a->t.fd);
 	return EX_YES;
 }
 
@@ -252,7 +345,6 @@ verb_flock(int argc, char **argv)
 	    .wait_ms = LH_WAIT_FOREVER };
 	const struct verb_opts own = { .options = options,
 	    .letters = "eE:nqsuw:x", .take = take_option, .arg = &a };
-	pid_t parent = getppid();
 	int e, status;
 
 	if (!parse_verb_opts("flock", help, argc, argv, &a.table, &own,
@@ -264,22 +356,16 @@ verb_flock(int argc, char **argv)
 		return usage_error("flock takes one descriptor, as in: "
 		    "leasehold flock 9; to run a command under a lock: "
 		    "leasehold run KEY COMMAND");
-	/* (not with --pid: that process may outlive our parent) */
-	if (a.pid == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
-	    getppid() != parent)
-		return EX_LOST;
-	if (a.pid == 0)
-		a.pid = parent;
 	if (a.try)
 		a.wait_ms = 0;
-	status = name_file(&a, argv[optind]);
+	status = find_target(&a, argv[optind]);
 	if (status != 0)
 		return status;
-	e = open_table(&a.lh, &a.table, 0, NULL);
+	e = open_table(&a.t.lh, &a.table, 0, NULL);
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
 	status = a.unlock ? unlock(&a) : lock(&a);
-	(void)lh_close(a.lh);
+	(void)lh_close(a.t.lh);
 	return status;
 }

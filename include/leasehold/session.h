@@ -77,11 +77,13 @@ struct lh_session_opts {
  *
  * With `pid` it is bound to that process, as numbered here: it has no ttl,
  * needs no renewal, and ends when that process does.  A later process of the
- * same number does not count.  That process need not know the table; it may be
- * a shell script.  Other processes of its pid namespace see its end, also
- * before it has been waited for.  From elsewhere the session lives until it is
- * destroyed.  Leases of policy lease (the default) end at their own deadlines
- * as well, so acquire with LH_POLICY_STRICT. ttl_ms is ignored.
+ * same number does not count.  An existing session is opened only if it is
+ * bound to that process, also with LH_NO_CREATE.  That process need not know
+ * the table; it may be a shell script.  Other processes of its pid namespace
+ * see its end, also before it has been waited for.  From elsewhere the session
+ * lives until it is destroyed.  Leases of policy lease (the default) end at
+ * their own deadlines as well, so acquire with LH_POLICY_STRICT.  ttl_ms is
+ * ignored.
  *
  * Returns 0 with *out to be closed, or
  *	-ENOENT: LH_NO_CREATE, and there is none;

@@ -49,11 +49,10 @@ check_opts(const char *name, const struct lh_session_opts *o)
 	    name == NULL))
 		return lhi_fail(-EINVAL, "LH_NO_CREATE, and a session that is "
 		    "to be made");
-	if (o->pid != 0 && (o->flags & (LH_SESSION_WITH_MAKER |
-	    LH_NO_CREATE)) != 0)
+	if (o->pid != 0 && (o->flags & LH_SESSION_WITH_MAKER) != 0)
 		return lhi_fail(-EINVAL, "a session that is bound to a process "
-		    "(pid) is made, and ends with that process: without "
-		    "LH_SESSION_WITH_MAKER and LH_NO_CREATE");
+		    "(pid) ends with that process: without "
+		    "LH_SESSION_WITH_MAKER");
 	if (o->ttl_ms < TTL_MIN_MS || o->ttl_ms > LH_SESSION_TTL_MAX_MS)
 		return lhi_fail(-EINVAL, "a session ttl of %lld ms: use 100 ms "
 		    "to 30 days", (long long)o->ttl_ms);

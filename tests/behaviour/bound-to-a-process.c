@@ -91,8 +91,8 @@ refuse_what_is_none(struct lh *lh)
 	    "says so");
 	is(bind_to(lh, "x", pid, LH_SESSION_WITH_MAKER, &s), -EINVAL,
 	    "bound to a process and to its maker");
-	is(bind_to(lh, "x", pid, LH_NO_CREATE, &s), -EINVAL,
-	    "bound, and not made");
+	is(bind_to(lh, "x", pid, LH_NO_CREATE, &s), -ENOENT,
+	    "LH_NO_CREATE: there is none");
 	is(bind_to(lh, "x", pid, 0, &s), 0, "bound");
 	is(lh_session_renew(s), 0, "a renewal is not needed");
 	is(lh_session_keep(s, 1), 0, "nor to be kept");
@@ -106,6 +106,11 @@ refuse_what_is_none(struct lh *lh)
 	    "not for another process");
 	ok(strstr(lh_error_detail(), "is not bound to process") != NULL,
 	    "says so");
+	is(bind_to(lh, "x", getpid(), LH_NO_CREATE, &again), -EEXIST,
+	    "nor with LH_NO_CREATE");
+	is(bind_to(lh, "x", pid, LH_NO_CREATE, &again), 0,
+	    "LH_NO_CREATE: for its process");
+	lh_session_close(again);
 	is(lh_session_destroy(s), 0, "destroyed");
 	lh_session_close(s);
 	kill_unreaped(pid);

@@ -154,6 +154,9 @@ run lh run -F --ttl 10s --flock "$file" job flock -n "$file" true
 is "$status" 1 "-F: the command that takes our place holds the file"
 run lh run -F -o --ttl 10s --flock "$file" job true
 is "$status" 64 "-F with -o: 64"
+run lh run --flock "$file" "job,$key" true
+is "$status" 64 "with the key that 'leasehold flock' acquires first: 64"
+like "$err" "could wait for each other" "  says why"
 run lh run --flock "$dir" job true
 is "$status" 0 "a directory"
 run lh run --flock "$dir/none/x" job true
