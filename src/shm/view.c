@@ -27,6 +27,8 @@
 #include "shm/removal_mark.h"
 #include "shm/view.h"
 
+#define FRESH_NS ((uint64_t)(20 * NS_PER_MS))
+
 void
 lhi_view_point(struct lhi_view *v, char *base, const struct lhi_geometry *g)
 {
@@ -98,12 +100,20 @@ static bool
 is_nameless(struct lhi_view *v, bool marked)
 {
 	int saved = errno;
-	int fd = lhi_view_fd(v);
+	int fd = atomic_load(&v->object_fd);
 	struct stat st;
-	/* that it cannot be opened says nothing */
-	bool gone = fd < 0 ? errno == ENOENT || errno == ESTALE :
-	    fstat(fd, &st) == 0 && st.st_nlink == 0;
+	bool gone;
 
+	/* usually one question says that it is the object, and has a name */
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == v->dev &&
+	    st.st_ino == v->ino) {
+		gone = st.st_nlink == 0;
+	} else {
+		fd = lhi_view_fd(v);
+		/* that it cannot be opened says nothing */
+		gone = fd < 0 ? errno == ENOENT || errno == ESTALE :
+		    fstat(fd, &st) == 0 && st.st_nlink == 0;
+	}
 	gone = gone || (marked && fd >= 0 && lhi_removal_mark_is_set(fd));
 	errno = saved;
 	return gone;
@@ -121,12 +131,32 @@ lhi_view_gone(struct lhi_view *v)
 	return is_nameless(v, false) || lhi_view_retired(v);
 }
 
+/*
+ * As lhi_view_same_time(), which costs microseconds, but asked again only when
+ * the clock is not within FRESH_NS after the last time.  A namespace whose
+ * clock differs by more is noticed at once, another one after that time.
+ */
+static bool
+is_same_time_lately(struct lhi_view *v)
+{
+	uint64_t now = (uint64_t)lhi_now_ns(v);
+	uint64_t asked = atomic_load_explicit(&v->fresh_ns,
+	    memory_order_relaxed);
+
+	if (asked != 0 && now - asked < FRESH_NS)
+		return true;
+	if (!lhi_view_same_time(v))
+		return false;
+	atomic_store_explicit(&v->fresh_ns, now, memory_order_relaxed);
+	return true;
+}
+
 int
 lhi_view_fresh(struct lhi_view *v)
 {
 	bool gone = lhi_view_gone(v);
 
-	if (!lhi_view_same_time(v))
+	if (!is_same_time_lately(v))
 		return lhi_damaged_or(v, lhi_fail(-EXDEV, "this process has "
 		    "entered another time namespace: the deadlines of %s mean "
 		    "nothing here", v->path));

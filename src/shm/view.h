@@ -48,6 +48,8 @@ struct lhi_view {
 	dev_t dev;		/* which object this is */
 	ino_t ino;
 	_Atomic int object_fd;	/* never takes a lock: see view.c */
+	_Atomic uint64_t fresh_ns; /* when lhi_view_fresh() last asked for the
+				    * time namespace; 0: never */
 
 	struct lhi_place live;	/* which file is its live file */
 	uid_t live_uid;		/* its owner, who is the table's */
