@@ -15,7 +15,8 @@
  * A repaired table grants nothing before another range of tokens was claimed.
  * So while that cannot be done, a durable table is not repaired.
  *
- * A dry run does the same to a private mapping, whose stores are not visible.
+ * A dry run does the same to a private mapping, whose stores are not visible, and
+ * is refused where the repair would be.
  *
  * The header's facts are compared with their sum when the table is opened:
  * without the number of keys they cannot be repaired.
@@ -282,8 +283,7 @@ repair_locked(struct repair *r)
 		return 0;
 	}
 	/* (without memory behind them the sessions cannot even be read) */
-	if (r->findings > 0 && !r->dry && backed &&
-	    !lhi_view_is_repairing(&r->a.v))
+	if (r->findings > 0 && backed && !lhi_view_is_repairing(&r->a.v))
 		error = lhi_exclusive_use_no_named(&r->a.v, "remove the table");
 	if (error == 0 && r->findings > 0)
 		error = lhi_check_fence(&r->a.v, "damaged, and is not "

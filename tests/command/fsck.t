@@ -101,6 +101,38 @@ poke 128 '\1'
 run lh fsck --repair --json
 is "$status$(jq -c '[.sound,.repaired,(.done|length)]' <<<"$out")" \
     '0[true,true,1]' "a repair as JSON"
+# A session without a process is a user as well: a named one, a bound one.  A dry
+# run does not promise what the repair would refuse.
+refuses_named() {	# refuses_named NAME
+	poke 128 '\1'
+	for how in "" --force; do
+		# shellcheck disable=SC2086 # no option is no argument
+		run lh fsck --repair --dry-run $how
+		local dry="$status $err"
+		is "$status" 75 "a dry run $how beside a $1 session: 75"
+		is "${out/would be done/}" "$out" "  it promises nothing"
+		# shellcheck disable=SC2086
+		run lh fsck --repair $how
+		is "$status $err" "$dry" "  the repair says the same"
+		like "$err" "in use by the named session" "  and names the user"
+	done
+}
+lh session open --ttl 600s alone >/dev/null
+lh acquire --session alone theirs >/dev/null
+refuses_named named
+lh session destroy alone >/dev/null
+run lh fsck --repair --dry-run
+is "$status" 65 "without that session a dry run says what would be done"
+like "$out" "would be done" "  it does"
+run lh fsck --repair
+is "$status" 0 "  and it is done"
+bg sleep 600
+lh acquire --for-pid "$pid" theirs >/dev/null
+refuses_named bound
+kill "$pid"
+ended "$pid"
+run lh fsck --repair
+is "$status" 0 "once its process has ended, the table is repaired"
 poke 168 '\x2c\xf0\xd7\x4b\x18\xe3\x95\x6a'	# header's repair: noted
 poke 128 '\4'
 run lh run held true
