@@ -41,6 +41,7 @@
 #include "base/error.h"
 #include "prim/bytelock.h"
 #include "prim/descriptor.h"
+#include "shm/backing.h"
 #include "shm/live_file.h"
 #include "shm/table_dir.h"
 #include "shm/table_place.h"
@@ -122,6 +123,9 @@ try_mapping(const char *path, int fd, int other)
 	if (error == 0 && pin == NULL)
 		error = -errno;
 	(void)close(other);
+	if (error == -ENOMEM)	/* says nothing of the file system */
+		return lhi_backing_fail_map(path,
+		    (uint64_t)sysconf(_SC_PAGESIZE));
 	if (error != 0)
 		return fail_unable(path, "lock and map a file", error);
 	held = lhi_byte_held(fd, TRIED_BYTE);
