@@ -15,8 +15,8 @@
  * A repaired table grants nothing before another range of tokens was claimed.
  * So while that cannot be done, a durable table is not repaired.
  *
- * A dry run does the same to a private mapping, whose stores are not visible, and
- * is refused where the repair would be.
+ * A dry run does the same to a private mapping, whose stores are not visible.
+ * It is refused where the repair would be.
  *
  * The header's facts are compared with their sum when the table is opened:
  * without the number of keys they cannot be repaired.
