@@ -15,9 +15,10 @@
  * or write that it is free.  These signs count, which only the process itself
  * can cause (live_users.c):
  *
- *	its second sign is held			alive: its descendants live
- *	its byte is free			dead, unless a process is seen
- *						to have its second sign open
+ *	its second sign is held, also without	alive: its descendants live
+ *	its file (sign_holder.c)
+ *	that cannot be found out		not known: it stays
+ *	its byte is free			dead
  *	a process without a mapping has the	dead: a session's byte is
  *	byte locked, and others with it		locked through a mapping
  *	the byte is locked otherwise, or
@@ -25,7 +26,7 @@
  *		its process maps the live file	alive
  *		another process maps it		alive: that may be the one
  *		nobody does			dead; the locker cannot be named
- *		that cannot be seen		not known: it stays
+ *		not all can be seen		not known: it stays
  *
  * The same is asked of a record that says it is free and whose byte is locked.
  *
@@ -55,6 +56,7 @@
 #include "offline/declare_dead.h"
 #include "offline/live_users.h"
 #include "offline/lockers.h"
+#include "offline/sign_holder.h"
 #include "prim/bytelock.h"
 #include "shm/session_bytes.h"
 #include "shm/session_liveness.h"
@@ -64,13 +66,15 @@
 #define NAMES_MAX 400
 #define LINE_MAX 240
 
-enum found { FOUND_DEAD, FOUND_ALIVE, FOUND_OTHER, FOUND_UNKNOWN };
+enum found { FOUND_DEAD, FOUND_ALIVE, FOUND_OTHER, FOUND_UNKNOWN,
+	FOUND_SIGN, FOUND_SIGN_UNKNOWN };
 
 /* A record, as it was before the processes were looked at. */
 struct seen {
 	uint64_t state;
 	bool ours;		/* its bytes: locked for the repair */
 	bool live_locked;	/* its live byte: by another process */
+	pid_t holder;		/* has its second sign, whose file is gone */
 };
 
 /* True if the process that made the record exists; or in doubt. */
@@ -87,6 +91,14 @@ is_there(pid_t pid, uint64_t start_ticks)
 	    ps.start_ticks == start_ticks);
 }
 
+/* Judges by those who map the file, whatever any record says. */
+static enum found
+judge_mappers(const struct lhi_live_users *users)
+{
+	return users->mappers.n > 0 ? FOUND_OTHER :
+	    lhi_live_users_none_maps(users) ? FOUND_DEAD : FOUND_UNKNOWN;
+}
+
 /* Judges who has the live byte of record i locked, if no descriptor has. */
 static enum found
 judge_locker(const struct lhi_exclusive_use *a, uint32_t i,
@@ -99,37 +111,42 @@ judge_locker(const struct lhi_exclusive_use *a, uint32_t i,
 	if (pid > 0 && is_there(pid, sh64_load_rlx(&se->start_ticks)) &&
 	    lhi_live_users_maps(users, pid) != 0)
 		return FOUND_ALIVE;
-	if (users->n_mappers > 0)
-		return FOUND_OTHER;
-	if (users->unseen > 0 || (!users->sees_all &&
-	    lhi_session_is_foreign(&a->v, sid)))
-		return FOUND_UNKNOWN;
-	return FOUND_DEAD;
+	return judge_mappers(users);
 }
 
-/* True if a process is seen to have the second sign of record i open. */
-static bool
-is_sign_open(const struct lhi_exclusive_use *a, uint32_t i, uint64_t s)
+/* Judges the second sign of record i, which cannot be asked.  FOUND_DEAD: it is
+ * not held. */
+static enum found
+judge_sign(const struct lhi_exclusive_use *a, uint32_t i, pid_t *holder)
 {
 	char leaf[LINE_MAX];
 
 	(void)snprintf(leaf, sizeof(leaf), "/%016" PRIx64 "-%u.sign~",
 	    a->v.uuid[0], i);
-	return lhi_live_users_socket(leaf, lhi_session_pid(&a->v,
-	    sid_make(sess_inc(s), i))) != 0;
+	switch (lhi_sign_holder_find(leaf, holder)) {
+	case 1:
+		return *holder != 0 ? FOUND_ALIVE : FOUND_SIGN;
+	case 0:
+		return FOUND_DEAD;
+	default:
+		return FOUND_SIGN_UNKNOWN;
+	}
 }
 
 /* Judges record i, which is ALIVE or CLOSING. */
 static enum found
 judge_session(const struct lhi_exclusive_use *a, uint32_t i,
-    const struct seen *seen, const struct lhi_live_users *users)
+    struct seen *seen, const struct lhi_live_users *users)
 {
 	int sign = lhi_sign_is_promised(&a->v, i) ? lhi_sign_held(&a->v, i) : 0;
+	enum found by_sign;
 
 	if (lhi_mutant_on(declares_living))
 		return FOUND_DEAD;
-	if (sign == 1 || (sign < 0 && is_sign_open(a, i, seen->state)))
-		return FOUND_ALIVE;
+	by_sign = sign == 1 ? FOUND_ALIVE : sign == 0 ? FOUND_DEAD :
+	    judge_sign(a, i, &seen->holder);
+	if (by_sign != FOUND_DEAD)
+		return by_sign;
 	if (!seen->live_locked && !sess_marked(seen->state))
 		return FOUND_DEAD;
 	if (!sess_marked(seen->state) &&
@@ -146,8 +163,7 @@ judge_free(const struct lhi_exclusive_use *a, uint32_t i,
 	if (lhi_mutant_on(believes_free) || !seen->live_locked ||
 	    lhi_live_users_explain(users, lhi_session_live_byte(i)))
 		return FOUND_DEAD;
-	return users->n_mappers > 0 ? FOUND_OTHER :
-	    users->unseen > 0 ? FOUND_UNKNOWN : FOUND_DEAD;
+	return judge_mappers(users);
 }
 
 static bool
@@ -163,6 +179,19 @@ name_process(char to[LINE_MAX], const struct shm_session *se)
 
 	memcpy(name, se->application, LH_APPLICATION_MAX);
 	(void)snprintf(to, LINE_MAX, "%s[%u]", name, sh32_load_rlx(&se->pid));
+}
+
+/* Appends who has its second sign of life open. */
+static void
+name_holder(char to[LINE_MAX], pid_t pid)
+{
+	const struct lhi_live_pids holder = { 1, { pid } };
+	size_t n = strlen(to);
+	char name[40];
+
+	lhi_live_users_name(&holder, name, sizeof(name));
+	(void)snprintf(to + n, LINE_MAX - n, " (its sign of life is open in "
+	    "%s)", name);
 }
 
 /* Locks the bytes of record i. Returns false if another process has them. */
@@ -190,6 +219,8 @@ struct tally {
 	uint32_t users;		/* and others, whose records do not */
 	uint32_t others;
 	uint32_t unknown;
+	uint32_t signs;		/* held by what cannot be found */
+	uint32_t unknown_signs;
 	uint32_t foreign;	/* bytes locked where no session lives */
 };
 
@@ -210,17 +241,26 @@ fail_in_use(const struct lhi_exclusive_use *a, struct tally *t,
 {
 	char names[LINE_MAX], one[2 * LINE_MAX];
 
-	lhi_live_users_name(users, names, sizeof(names));
+	lhi_live_users_name(&users->mappers, names, sizeof(names));
 	(void)snprintf(one, sizeof(one), "a process that has the bytes of %u "
-	    "sessions locked whose records do not name it: one of %s%s",
-	    t->others, names, users->n_mappers > LIVE_MAPPERS_MAX ?
-	    " and others" : "");
+	    "sessions locked whose records do not name it: one of %s",
+	    t->others, names);
 	if (t->others > 0)
 		add_user(t, one);
 	(void)snprintf(one, sizeof(one), "a process that you may not see, "
 	    "which has the bytes of %u records locked (root of the first pid "
 	    "namespace sees every process)", t->unknown);
 	if (t->unknown > 0)
+		add_user(t, one);
+	(void)snprintf(one, sizeof(one), "a process that cannot be found, "
+	    "which has the second signs of life of %u sessions open", t->signs);
+	if (t->signs > 0)
+		add_user(t, one);
+	(void)snprintf(one, sizeof(one), "perhaps a process that you may not "
+	    "see, because the second signs of life of %u sessions are lost "
+	    "(root of the first pid namespace sees every process)",
+	    t->unknown_signs);
+	if (t->unknown_signs > 0)
 		add_user(t, one);
 	return lhi_fail(-EBUSY, "%s is in use by %s: %s", a->v.path, t->who,
 	    remedy);
@@ -259,10 +299,14 @@ lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
 		    judge_free(a, i, &seen[i], &users);
 
 		name_process(one, &a->v.sessions[i]);
+		if (seen[i].holder != 0)
+			name_holder(one, seen[i].holder);
 		if (found == FOUND_ALIVE)
 			add_user(&t, one);
 		t.others += found == FOUND_OTHER;
 		t.unknown += found == FOUND_UNKNOWN;
+		t.signs += found == FOUND_SIGN;
+		t.unknown_signs += found == FOUND_SIGN_UNKNOWN;
 		t.foreign += found == FOUND_DEAD && !seen[i].ours;
 		if (!in_use || found != FOUND_DEAD)
 			continue;
@@ -281,6 +325,6 @@ lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
 		    "that do not live are locked by %s", t.foreign, one);
 		fn(line, arg);
 	}
-	return t.users + t.others + t.unknown == 0 ? 0 :
-	    fail_in_use(a, &t, &users, remedy);
+	return t.users + t.others + t.unknown + t.signs + t.unknown_signs ==
+	    0 ? 0 : fail_in_use(a, &t, &users, remedy);
 }

@@ -14,83 +14,137 @@
  *		a process without a mapping has is no session's.  (A child that
  *		was cloned meanwhile may have that descriptor.  So a lock of a
  *		session's two bytes alone proves nothing.)
- *	a socket's name			the second sign is bound to its first
- *		name for as long as a copy of it is open, whatever becomes of
- *		its file (shm/session_sign.c)
  *
  * A lock whose description is neither mapped nor open (a descriptor in flight
- * between two processes keeps it) is found nowhere.
+ * between two processes keeps it) is found nowhere.  An io_uring that keeps the
+ * file says so, but not what it has locked.
  *
- * A mapping of another user is visible to root only.  Root cannot examine some
- * processes either, where it lacks capabilities, but no user can make its own
- * one of them; so root does not count these as unseen.  A process of another
- * pid namespace is visible from the first one only.
+ * That nobody maps the file is believed only if every process was looked at:
+ * all are visible (processes.c), and each either showed the mappings of a
+ * thread, or has no memory: it is the kernel's, or that was proved
+ * (prim/process_end.c). Otherwise
+ * nothing is known.  Process 1 of the machine is the exception: a kernel may
+ * keep even root from examining it, and it holds no leases.
+ *
+ * File systems differ in the device that /proc/PID/maps names (btrfs has a
+ * device for each subvolume, which only stat(2) shows). So the file is mapped
+ * here first, to see how it is named.
  */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include "base/process.h"
+#include <bsd/string.h>
+#include "base/procstat.h"
 #include "offline/live_users.h"
+#include "offline/processes.h"
+#include "prim/process_end.h"
 
-#define PIDS_MAX 100000		/* processes examined */
-#define FDS_MAX 65536		/* of each */
-#define SOCKETS_MAX 8
 #define SESSION_BYTES 2		/* that a session locks (session_bytes.c) */
-#define PATH_LEN 80
-#define FIRST_PID_NS 0xeffffffcu	/* the kernel's PROC_PID_INIT_INO */
+#define MAPS_TRIES 20		/* of a process whose threads come and go */
+#define MAP_LEN 4096
+#define PATH_LEN 300
+#define INIT 1
+#define PF_KTHREAD 0x200000u	/* the kernel's own; proc(5) has the field */
 
-typedef bool look_fn(pid_t pid, void *arg);
+struct map_line {
+	unsigned long first;
+	dev_t dev;
+	unsigned long long ino;
+};
 
-/* Calls fn for each process, until it returns true. */
-static void
-for_each_process(look_fn *fn, void *arg)
+static bool
+parse_map(const char *line, struct map_line *m)
 {
-	DIR *proc = opendir("/proc");
-	const struct dirent *e;
+	unsigned major, minor;
 
-	for (int i = 0; proc != NULL && i < PIDS_MAX &&
-	    (e = readdir(proc)) != NULL; i++)
-		if (isdigit((unsigned char)e->d_name[0]) &&
-		    fn((pid_t)atol(e->d_name), arg))
-			break;
-	if (proc != NULL)
-		(void)closedir(proc);
+	if (sscanf(line, "%lx-%*x %*s %*s %x:%x %llu", &m->first, &major,
+	    &minor, &m->ino) != 4)
+		return false;
+	m->dev = makedev(major, minor);
+	return true;
 }
 
-int
-lhi_live_users_maps(const struct lhi_live_users *u, pid_t pid)
+/* Returns 1 if that list of mappings has the file, 0 if it has not; -ENODATA:
+ * the list is empty; -errno. */
+static int
+read_maps(const struct lhi_live_users *u, const char *path)
 {
-	char path[PATH_LEN], *line = NULL;
-	unsigned long long ino;
-	unsigned major, minor;
+	int found = -ENODATA;
+	struct map_line m;
+	char *line = NULL;
 	size_t size = 0;
-	int found = 0;
-	FILE *f;
+	FILE *f = fopen(path, "re");
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	f = fopen(path, "re");
 	if (f == NULL)
-		return errno == ENOENT || errno == ESRCH || geteuid() == 0 ? 0 :
-		    -errno;
-	while (found == 0 && getline(&line, &size, f) > 0)
-		found = sscanf(line, "%*s %*s %*s %x:%x %llu", &major, &minor,
-		    &ino) == 3 && ino == u->ino &&
-		    makedev(major, minor) == u->dev;
+		return errno == ENOENT || errno == ESRCH ? -ENODATA : -errno;
+	while (found != 1 && getline(&line, &size, f) > 0)
+		found = parse_map(line, &m) && m.ino == u->maps_ino &&
+		    m.dev == u->maps_dev;
+	if (found != 1 && ferror(f))
+		found = -EIO;
 	free(line);
 	(void)fclose(f);
 	return found;
 }
 
+struct maps_look {
+	const struct lhi_live_users *u;
+	int found;
+};
+
+/* All threads with memory have the same, so the first such thread decides. */
+static bool
+look_at_maps(const char *task, pid_t tid, void *arg)
+{
+	struct maps_look *l = arg;
+	char path[PATH_LEN];
+
+	(void)tid;
+	(void)snprintf(path, sizeof(path), "%s/maps", task);
+	l->found = read_maps(l->u, path);
+	return l->found != -ENODATA;
+}
+
+/* True if that process is proved to have no memory, so no mapping. */
+static bool
+has_no_memory(pid_t pid)
+{
+	struct lhi_procstat ps;
+	char path[PATH_LEN];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (access(path, F_OK) != 0 && errno == ENOENT)
+		return true;
+	return lhi_procstat_read(pid, 0, &ps) && (ps.flags & PF_KTHREAD ||
+	    lhi_process_has_ended(pid, ps.start_ticks));
+}
+
+int
+lhi_live_users_maps(const struct lhi_live_users *u, pid_t pid)
+{
+	struct maps_look l = { u, -ENODATA };
+
+	for (int i = 0; i < MAPS_TRIES; i++) {
+		if (lhi_processes_each_thread(pid, look_at_maps, &l))
+			return l.found < 0 && pid == INIT && u->sees_all ? 0 :
+			    l.found;
+		if (has_no_memory(pid))
+			return 0;
+	}
+	return -EAGAIN;
+}
+
 /* Reads a line of fdinfo.  Returns true if it is a lock of bytes.  (flock(2)
- * and leases, which are no such locks, have lines that look the same.) */
+ * and leases, which are none, have lines that look the same.) */
 static bool
 is_byte_lock(const char *line, struct lhi_live_lock *l)
 {
@@ -106,52 +160,96 @@ is_byte_lock(const char *line, struct lhi_live_lock *l)
 	return true;
 }
 
-/* Notes the locks of bytes that the descriptor has, by its fdinfo. */
+/* A look at the descriptors of a process. */
+struct descriptor_look {
+	struct lhi_live_users *u;
+	bool maps;	/* it maps the file, so its locks explain nothing */
+	bool locks;	/* it was seen to have locked bytes, or may have */
+};
+
+/* Reads a descriptor's fdinfo.  `ring`: of an io_uring, which lists its files;
+ * else of the live file, for its locks. */
 static void
-note_locks(struct lhi_live_users *u, const char *fdinfo)
+read_fdinfo(struct descriptor_look *l, const char *path, bool ring)
 {
-	FILE *f = fopen(fdinfo, "re");
+	struct lhi_live_users *u = l->u;
+	FILE *f = fopen(path, "re");
+	struct lhi_live_lock lock;
 	char *line = NULL;
 	size_t size = 0;
 
-	while (f != NULL && u->n_locks < LIVE_LOCKS_MAX &&
-	    getline(&line, &size, f) > 0)
-		u->n_locks += is_byte_lock(line, &u->lock[u->n_locks]);
+	while (f != NULL && getline(&line, &size, f) > 0) {
+		if (ring && u->leaf[0] != '\0' &&
+		    strstr(line, u->leaf) != NULL)
+			l->locks = true;
+		if (ring || !is_byte_lock(line, &lock))
+			continue;
+		l->locks = true;
+		if (!l->maps && u->n_locks < LIVE_LOCKS_MAX)
+			u->lock[u->n_locks++] = lock;
+	}
 	free(line);
 	if (f != NULL)
 		(void)fclose(f);
 }
 
-/* Opens /proc/PID/fd. */
-static DIR *
-open_descriptors(pid_t pid)
+/* True if that descriptor is of the live file.  The file's server is not asked:
+ * that of another file might never answer. */
+static bool
+is_live_file(const struct lhi_live_users *u, int dir, const char *name)
 {
-	char path[PATH_LEN];
+	struct statx sx;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-	return opendir(path);
+	return statx(dir, name, AT_STATX_DONT_SYNC, STATX_INO, &sx) == 0 &&
+	    sx.stx_ino == u->ino &&
+	    makedev(sx.stx_dev_major, sx.stx_dev_minor) == u->dev;
 }
 
-static void
-note_descriptors(struct lhi_live_users *u, pid_t pid)
+static bool
+is_ring(int dir, const char *name)
 {
-	DIR *fds = open_descriptors(pid);
+	static const char ring[] = "anon_inode:[io_uring]";
+	char to[sizeof(ring)];
+
+	return readlinkat(dir, name, to, sizeof(to)) ==
+	    (ssize_t)sizeof(ring) - 1 && memcmp(to, ring, sizeof(ring) - 1) ==
+	    0;
+}
+
+static bool
+look_at_descriptors(const char *task, pid_t tid, void *arg)
+{
+	struct descriptor_look *l = arg;
 	const struct dirent *e;
 	char path[PATH_LEN];
-	struct stat st;
+	DIR *fds;
+	bool is;
 
-	for (int i = 0; fds != NULL && i < FDS_MAX &&
+	(void)tid;
+	(void)snprintf(path, sizeof(path), "%s/fd", task);
+	fds = opendir(path);
+	for (int i = 0; fds != NULL && i < DESCRIPTORS_MAX &&
 	    (e = readdir(fds)) != NULL; i++) {
-		if (!isdigit((unsigned char)e->d_name[0]) ||
-		    fstatat(dirfd(fds), e->d_name, &st, 0) != 0 ||
-		    st.st_dev != u->dev || st.st_ino != u->ino)
+		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
-		(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.12s",
-		    (int)pid, e->d_name);
-		note_locks(u, path);
+		is = is_live_file(l->u, dirfd(fds), e->d_name);
+		if (!is && !is_ring(dirfd(fds), e->d_name))
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/fdinfo/%.12s", task,
+		    e->d_name);
+		read_fdinfo(l, path, !is);
 	}
 	if (fds != NULL)
 		(void)closedir(fds);
+	return false;
+}
+
+static void
+add_pid(struct lhi_live_pids *p, pid_t pid)
+{
+	if (p->n < LIVE_NAMED_MAX)
+		p->pid[p->n] = pid;
+	p->n++;
 }
 
 static bool
@@ -159,18 +257,56 @@ note_process(pid_t pid, void *arg)
 {
 	struct lhi_live_users *u = arg;
 	int maps = lhi_live_users_maps(u, pid);
+	struct descriptor_look l = { u, maps != 0, false };
 
-	if (maps < 0) {
-		u->unseen++;
-	} else if (maps > 0) {
-		if (u->n_mappers < LIVE_MAPPERS_MAX)
-			u->mapper[u->n_mappers] = pid;
-		u->n_mappers++;
-	} else if (pid != getpid()) {
-		/* (ours are the locks of the repair) */
-		note_descriptors(u, pid);
-	}
+	u->unseen += maps < 0;
+	if (maps > 0)
+		add_pid(&u->mappers, pid);
+	/* (ours are the locks of the repair) */
+	if (pid != getpid())
+		(void)lhi_processes_each_table(pid, look_at_descriptors, &l);
+	if (l.locks)
+		add_pid(&u->lockers, pid);
 	return false;
+}
+
+/* Finds out how /proc names mappings of the file, by one of our own. */
+static bool
+learn_name_in_maps(struct lhi_live_users *u, int fd)
+{
+	void *at = mmap(NULL, MAP_LEN, PROT_READ, MAP_SHARED, fd, 0);
+	FILE *f = fopen("/proc/thread-self/maps", "re");
+	struct map_line m;
+	bool found = false;
+	char *line = NULL;
+	size_t size = 0;
+
+	while (f != NULL && at != MAP_FAILED && !found &&
+	    getline(&line, &size, f) > 0)
+		found = parse_map(line, &m) && m.first == (uintptr_t)at;
+	u->maps_dev = found ? m.dev : 0;
+	u->maps_ino = found ? m.ino : 0;
+	free(line);
+	if (f != NULL)
+		(void)fclose(f);
+	if (at != MAP_FAILED)
+		(void)munmap(at, MAP_LEN);
+	return found && u->maps_ino != 0;
+}
+
+static void
+learn_leaf(struct lhi_live_users *u, int fd)
+{
+	char self[40], path[PATH_LEN];
+	const char *leaf;
+	ssize_t n;
+
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	n = readlink(self, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = '\0';
+	leaf = strrchr(path, '/');
+	(void)strlcpy(u->leaf, leaf != NULL ? leaf : "", sizeof(u->leaf));
+	u->leaf[strcspn(u->leaf, " ")] = '\0';	/* " (deleted)" */
 }
 
 void
@@ -179,14 +315,21 @@ lhi_live_users_scan(struct lhi_live_users *u, int fd)
 	struct stat st;
 
 	memset(u, 0, sizeof(*u));
-	if (fstat(fd, &st) != 0) {
+	if (fstat(fd, &st) != 0 || !learn_name_in_maps(u, fd)) {
 		u->unseen = 1;
 		return;
 	}
 	u->dev = st.st_dev;
 	u->ino = st.st_ino;
-	u->sees_all = lhi_process_pid_ns() == FIRST_PID_NS;
-	for_each_process(note_process, u);
+	learn_leaf(u, fd);
+	u->sees_all = lhi_processes_are_visible();
+	u->unseen += !lhi_processes_each(note_process, u);
+}
+
+bool
+lhi_live_users_none_maps(const struct lhi_live_users *u)
+{
+	return u->mappers.n == 0 && u->unseen == 0 && u->sees_all;
 }
 
 bool
@@ -219,84 +362,12 @@ add_name(char *to, size_t len, pid_t pid)
 }
 
 void
-lhi_live_users_name(const struct lhi_live_users *u, char *to, size_t len)
+lhi_live_users_name(const struct lhi_live_pids *p, char *to, size_t len)
 {
 	to[0] = '\0';
-	for (unsigned i = 0; i < u->n_mappers && i < LIVE_MAPPERS_MAX; i++)
-		if (u->n_mappers == 1 || u->mapper[i] != getpid())
-			add_name(to, len, u->mapper[i]);
-}
-
-/* Sockets by their inodes, and the process that has one open. */
-struct sockets {
-	unsigned n;
-	unsigned long ino[SOCKETS_MAX];
-	pid_t pid;
-};
-
-/* Adds the sockets of a network namespace whose names end with leaf. */
-static void
-add_sockets(struct sockets *s, const char *list, const char *leaf)
-{
-	FILE *f = fopen(list, "re");
-	char *line = NULL, name[110];
-	size_t size = 0, n = strlen(leaf);
-	unsigned long ino;
-
-	while (f != NULL && s->n < SOCKETS_MAX &&
-	    getline(&line, &size, f) > 0)
-		if (sscanf(line, "%*s %*s %*s %*s %*s %*s %lu %109s", &ino,
-		    name) == 2 && strlen(name) >= n &&
-		    strcmp(name + strlen(name) - n, leaf) == 0)
-			s->ino[s->n++] = ino;
-	free(line);
-	if (f != NULL)
-		(void)fclose(f);
-}
-
-static bool
-has_socket(pid_t pid, void *arg)
-{
-	DIR *fds = open_descriptors(pid);
-	struct sockets *s = arg;
-	const struct dirent *e;
-	char to[PATH_LEN];
-	unsigned long ino;
-	bool found = false;
-
-	for (int i = 0; fds != NULL && !found && i < FDS_MAX &&
-	    (e = readdir(fds)) != NULL; i++) {
-		ssize_t n = readlinkat(dirfd(fds), e->d_name, to,
-		    sizeof(to) - 1);
-
-		if (n < 0)
-			continue;
-		to[n] = '\0';
-		if (sscanf(to, "socket:[%lu]", &ino) != 1)
-			continue;
-		for (unsigned k = 0; k < s->n; k++)
-			found |= s->ino[k] == ino;
-	}
-	if (fds != NULL)
-		(void)closedir(fds);
-	if (found)
-		s->pid = pid;
-	return found;
-}
-
-pid_t
-lhi_live_users_socket(const char *leaf, pid_t pid)
-{
-	struct sockets s = { 0 };
-	char path[PATH_LEN];
-
-	add_sockets(&s, "/proc/self/net/unix", leaf);
-	if (pid > 0) {
-		(void)snprintf(path, sizeof(path), "/proc/%d/net/unix",
-		    (int)pid);
-		add_sockets(&s, path, leaf);
-	}
-	if (s.n > 0)
-		for_each_process(has_socket, &s);
-	return s.pid;
+	for (unsigned i = 0; i < p->n && i < LIVE_NAMED_MAX; i++)
+		if (p->n == 1 || p->pid[i] != getpid())
+			add_name(to, len, p->pid[i]);
+	if (p->n > LIVE_NAMED_MAX)
+		(void)strlcat(to, " and others", len);
 }

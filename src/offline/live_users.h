@@ -7,23 +7,31 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define LIVE_LOCKS_MAX 512	/* noted; more count as not seen */
-#define LIVE_MAPPERS_MAX 4	/* named */
+#define LIVE_LOCKS_MAX 512	/* noted; more explain nothing */
+#define LIVE_NAMED_MAX 4	/* processes that are named */
+#define LIVE_LEAF_MAX 200	/* of a live file's name */
 
 struct lhi_live_lock {
 	off_t first, last;
 };
 
+struct lhi_live_pids {
+	unsigned n;
+	pid_t pid[LIVE_NAMED_MAX];	/* the first of them */
+};
+
 /* What /proc says of a live file at one moment. */
 struct lhi_live_users {
-	dev_t dev;
-	ino_t ino;
-	unsigned n_mappers;	/* processes that map the file */
-	pid_t mapper[LIVE_MAPPERS_MAX];
-	unsigned n_locks;	/* by descriptors of processes that do not */
+	dev_t dev, maps_dev;	/* as stat(2) says, and as /proc/PID/maps */
+	unsigned long long ino, maps_ino;
+	char leaf[LIVE_LEAF_MAX];	/* its name */
+	struct lhi_live_pids mappers;	/* processes that map the file */
+	struct lhi_live_pids lockers;	/* that have locked bytes of it by a
+					 * descriptor, or may have */
+	unsigned n_locks;	/* of processes that do not map it */
 	struct lhi_live_lock lock[LIVE_LOCKS_MAX];
 	unsigned unseen;	/* processes that may not be examined */
-	bool sees_all;		/* none can be in another pid namespace */
+	bool sees_all;		/* no others are hidden from us */
 };
 
 /* Looks at every process, once, for users of fd's file. */
@@ -33,17 +41,15 @@ void lhi_live_users_scan(struct lhi_live_users *u, int fd);
  * seen. */
 int lhi_live_users_maps(const struct lhi_live_users *u, pid_t pid);
 
+/* True if no process maps the file.  False in doubt: some could not be seen. */
+bool lhi_live_users_none_maps(const struct lhi_live_users *u);
+
 /* True if a descriptor of a process that does not map the file has a lock on
  * that byte, and on more than a session locks.  So the byte is no session's:
  * a session's lock excludes every other one on its byte. */
 bool lhi_live_users_explain(const struct lhi_live_users *u, off_t byte);
 
-/* Names up to four of the processes that map the file: others than this one,
- * if there are any. */
-void lhi_live_users_name(const struct lhi_live_users *u, char *to, size_t len);
-
-/* Returns the pid of a process that has a socket bound to a name that ends with
- * `leaf`; 0 if none is seen.  `pid`: in its network namespace as well. */
-pid_t lhi_live_users_socket(const char *leaf, pid_t pid);
+/* Names up to four of the processes: others than this one, if there are any. */
+void lhi_live_users_name(const struct lhi_live_pids *p, char *to, size_t len);
 
 #endif
