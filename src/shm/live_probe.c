@@ -61,6 +61,8 @@ lhi_live_probe_know(struct lhi_view *v, int fd)
 	}
 	arc4random_buf(&v->live_mark, sizeof(v->live_mark));
 	v->live_mark = (v->live_mark & MARK_MAX) | 1;
+	if (lhi_mutant_on(mark_beyond_ext4))
+		v->live_mark |= INT64_C(1) << 45;
 }
 
 /* Gives fd that position.  0; -errno: its file system does not keep it. */
