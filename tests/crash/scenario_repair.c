@@ -9,6 +9,8 @@
  * refused.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
 #include <unistd.h>
 #include "crash/subject.h"
 #include "proc/attachment.h"
@@ -109,7 +111,93 @@ recover_repaired(struct trial *p)
 	checker_recover(p);
 }
 
+/* The words say that a repair is unfinished: a dead process, or a member, has
+ * written them. */
+static void
+set_unfinished(struct trial *p, bool on)
+{
+	struct shm_header *h = sub.lh->v.hdr;
+
+	/* beside a stop, others go on opening it */
+	if (p->mode == MODE_STOP)
+		return;
+	if (on) {
+		sh64_store(&h->repair, SHM_REPAIR_NOTE);
+		(void)sh32_fetch_or(&h->flags, SHM_REPAIRING);
+	} else {
+		(void)sh32_fetch_and(&h->flags, ~SHM_REPAIRING);
+		sh64_store(&h->repair, 0);
+	}
+}
+
+static int
+see(const struct lh_key_info *info, void *arg)
+{
+	(void)info;
+	(void)arg;
+	return 0;
+}
+
+/* It is looked at, as the owner does. */
+static void
+act_look_unfinished(struct trial *p)
+{
+	struct lh_open_opts o = p->opts;
+	struct lh *look;
+
+	set_unfinished(p, true);
+	o.flags = LH_LOOK;
+	p->result = lh_open(&look, p->table, &o);
+	if (p->result == 0) {
+		p->result = lh_list(look, NULL, see, NULL);
+		if (p->result == 0)
+			p->result = (lh_check(look, NULL, NULL) > 0) ==
+			    (p->mode != MODE_STOP) ? 0 : -EUCLEAN;
+		(void)lh_close(look);
+	}
+	set_unfinished(p, false);
+}
+
+/* The words that a killed looker left are erased, as a repair would. */
+static void
+clear_words(struct trial *p)
+{
+	int fd = open(trial_object(p), O_RDWR | O_CLOEXEC);
+	struct shm_header h;
+
+	if (fd < 0 || pread(fd, &h, sizeof(h), 0) != sizeof(h)) {
+		blame(p, "the object cannot be read");
+	} else {
+		(void)sh32_fetch_and(&h.flags, ~SHM_REPAIRING);
+		sh64_store(&h.repair, 0);
+		(void)!pwrite(fd, &h.flags, sizeof(h.flags),
+		    offsetof(struct shm_header, flags));
+		(void)!pwrite(fd, &h.repair, sizeof(h.repair),
+		    offsetof(struct shm_header, repair));
+	}
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+static void
+check_looked(struct trial *p)
+{
+	clear_words(p);
+	checker_check(p);
+}
+
+static void
+recover_looked(struct trial *p)
+{
+	clear_words(p);
+	checker_recover(p);
+}
+
 static const struct scenario scenarios_repair[] = {
+	{ .name = "look-unfinished", .what = "a table whose repair is "
+	  "unfinished", .roles = { HOLDER }, .prepare = prep_attach,
+	  .act = act_look_unfinished, .finish = finish_plain,
+	  .check = check_looked, .recover = recover_looked },
 	{ .name = "repair", .what = "a damaged table", .roles = { DEAD_HOLDER,
 	  DEAD_WAITER, DEAD_HALFWAY }, .max_leases = 192, .flags = SC_LOOSE,
 	  .prepare = prep_damaged, .act = act_repair, .finish = finish_plain,
