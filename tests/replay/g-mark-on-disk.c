@@ -2,7 +2,8 @@
 /*
  * Guarantee G4: the position by which a process knows the description that it
  * asks through is one that each file system takes.  Here a filter of system
- * calls refuses those beyond 16 TiB, as ext4 does.  The table is made, and a death is proved in it.
+ * calls refuses those beyond 16 TiB, as ext4 does.  The table is made, and a
+ * death is proved in it.
  *
  * Otherwise no death would be proved on a disk's file system.
  */
