@@ -103,7 +103,8 @@ lhi_named_sound(const struct lhi_view *v, uint32_t idx)
 	/* a renewal makes it end ttl from then, rounded up */
 	return lhi_until_is_of(u, sess_inc(s)) && (lhi_until_has_ended(u) ||
 	    v->foreign_clock || lhi_deadline_ns(v, state_deadline(u)) <=
-	    lhi_now_ns(v) + (int64_t)sh32_load_rlx(&se->ttl_ms) * NS_PER_MS + SLACK_NS);
+	    lhi_now_ns(v) + (int64_t)sh32_load_rlx(&se->ttl_ms) * NS_PER_MS +
+	    SLACK_NS);
 }
 
 bool
