@@ -170,6 +170,12 @@ show_last(const struct lh_key_info *info)
 #define FOREIGN " of another pid namespace"
 
 const char *
+show_foreign(const struct lh_party *party)
+{
+	return (party->flags & LH_PARTY_FOREIGN) != 0 ? FOREIGN : "";
+}
+
+const char *
 show_party(char buf[PARTY_MAX], const struct lh_party *party)
 {
 	size_t n;
@@ -177,17 +183,17 @@ show_party(char buf[PARTY_MAX], const struct lh_party *party)
 	if ((party->flags & LH_PARTY_SESSION) != 0) {
 		(void)strcpy(buf, "session ");
 		n = strlen(buf);
-		n += text_clean(buf + n, PARTY_MAX - n - 16, party->application,
-		    LH_APPLICATION_MAX, true);
+		n += text_clean(buf + n, PARTY_MAX - n - 16 - sizeof(FOREIGN),
+		    party->application, LH_APPLICATION_MAX, true);
 		if ((party->flags & LH_PARTY_BOUND) != 0)
-			(void)snprintf(buf + n, PARTY_MAX - n, "[%" PRIu32 "]",
-			    party->pid);
+			(void)snprintf(buf + n, PARTY_MAX - n,
+			    "[%" PRIu32 "%s]", party->pid, show_foreign(party));
 		return buf;
 	}
 	n = text_clean(buf, PARTY_MAX - 16 - sizeof(FOREIGN),
 	    party->application, LH_APPLICATION_MAX, true);
 	(void)snprintf(buf + n, PARTY_MAX - n, "[%" PRIu32 "%s]", party->pid,
-	    (party->flags & LH_PARTY_FOREIGN) != 0 ? FOREIGN : "");
+	    show_foreign(party));
 	return buf;
 }
 

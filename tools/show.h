@@ -30,6 +30,10 @@ int show_set_bytes(json_t *to, const char *name, const char *bytes);
 #define PARTY_MAX (4 * LH_APPLICATION_MAX + 64)
 const char *show_party(char buf[PARTY_MAX], const struct lh_party *party);
 
+/* Returns what follows the number of a party's process: that it counts in
+ * another pid namespace, or "". */
+const char *show_foreign(const struct lh_party *party);
+
 /* Returns the requester's own info text after `before` (at most 8 bytes), or
  * "". */
 #define INFO_MAX_TEXT (4 * LH_INFO_MAX + 16)

@@ -62,7 +62,8 @@ struct explain {
 static void
 print_advice(const char *key, const struct lh_party *p)
 {
-	char name[NAME_MAX_TEXT], quoted[4 * KEY_MAX + 3];
+	char name[NAME_MAX_TEXT], session[NAME_MAX_TEXT];
+	char quoted[4 * KEY_MAX + 3];
 	size_t n = 0;
 
 	/* for the shell: 'it'\''s' */
@@ -87,6 +88,10 @@ print_advice(const char *key, const struct lh_party *p)
 	if (p->run == LH_RUN_INHERITED)
 		printf("  end what keeps it:     the processes that %" PRIu32
 		    " started; they may use what the key guards\n", p->pid);
+	if ((p->flags & LH_PARTY_BOUND) != 0 &&
+	    (p->flags & LH_PARTY_FOREIGN) != 0)
+		printf("  if its process has ended:  leasehold session destroy "
+		    "%s\n", text_name(session, p->application));
 	printf("  wait for a change:     leasehold watch -n 1 %s\n", name);
 	printf("  end its lease:         leasehold break %s\n", name);
 }
@@ -117,8 +122,12 @@ print_session(struct explain *x, const struct lh_party *p, int64_t now)
 
 	if ((p->flags & LH_PARTY_BOUND) != 0) {
 		printf("    %s session %s, which ends with process %" PRIu32
-		    "\n", p->policy == LH_POLICY_STRICT ? "or until the end of"
-		    : "and with", text_name(name, p->application), p->pid);
+		    "%s\n", p->policy == LH_POLICY_STRICT ?
+		    "or until the end of" : "and with", text_name(name,
+		    p->application), p->pid, show_foreign(p));
+		if ((p->flags & LH_PARTY_FOREIGN) != 0)
+			printf("    the end of that process is not seen from "
+			    "here: the key stays held if its container ends\n");
 		return;
 	}
 	(void)lh_session_list(x->lh, NULL, find_session_end, &end);

@@ -129,6 +129,8 @@ session_json(struct session_args *a, const struct lh_session_info *i)
 	    (uint64_t)lh_epoch_ms(a->lh, i->expires_ns)) != 0) ||
 	    (i->ttl_ms == 0 && json_object_set_new(j, "bound",
 	    json_true()) != 0) ||
+	    (i->foreign != 0 && json_object_set_new(j, "foreign",
+	    json_true()) != 0) ||
 	    show_set_u64(j, "made_ms", (uint64_t)lh_epoch_ms(a->lh,
 	    i->made_ns)) != 0 ||
 	    json_object_set_new(j, "on_end", json_string(i->on_end ==
@@ -221,8 +223,9 @@ print_session(const struct lh_session_info *i, void *arg)
 		return 0;
 	}
 	if (i->ttl_ms == 0)
-		printf("%-31s  %7s  %7s  %6" PRIu32 "  %" PRIu32 "\n",
-		    text_name(name, i->name), "bound", "-", i->leases, i->pid);
+		printf("%-31s  %7s  %7s  %6" PRIu32 "  %" PRIu32 "%s\n",
+		    text_name(name, i->name), "bound", "-", i->leases, i->pid,
+		    i->foreign != 0 ? " of another pid namespace" : "");
 	else
 		printf("%-31s  %7s  %7s  %6" PRIu32 "  %" PRIu32 "\n",
 		    text_name(name, i->name), text_span(ttl,

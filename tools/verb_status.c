@@ -76,7 +76,8 @@ print_holder(struct status *q, const struct lh_party *p)
 	if (p->policy != LH_POLICY_LEASE)
 		printf("%-9s%s\n", "policy", show_policy(p->policy));
 	if (p->expires_ns == INT64_MAX && (p->flags & LH_PARTY_BOUND) != 0)
-		printf("%-9swith process %" PRIu32 "\n", "expires", p->pid);
+		printf("%-9swith process %" PRIu32 "%s\n", "expires", p->pid,
+		    show_foreign(p));
 	else if (p->expires_ns == INT64_MAX)
 		printf("%-9snever\n", "expires");
 	else

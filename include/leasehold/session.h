@@ -142,6 +142,10 @@ struct lh_session_info {
 	uint32_t on_end;	/* enum lh_on_end */
 	uint32_t pid, uid;	/* of its maker; bound: pid of its process */
 	uint32_t leases;	/* that it holds, about now */
+	uint32_t foreign;	/* 1: bound, and `pid` counts in another pid
+				 * namespace than the caller's: its end is not
+				 * seen from here */
+	uint32_t reserved;
 };
 
 /* Describes the session. Returns 0; -ESTALE: it has ended; -EPERM, -EINVAL. */

@@ -274,6 +274,8 @@ fill_info(struct lhi_view *v, uint64_t sid, struct lh_session_info *info)
 		.pid = sh32_load_rlx(&se->pid),
 		.uid = sh32_load_rlx(&se->uid),
 		.leases = count_leases(v, sid),
+		.foreign = sh32_load_rlx(&se->ttl_ms) == 0 &&
+		    lhi_session_is_foreign(v, sid),
 	};
 
 	if (lhi_session_dead(v, sid, true) ||
