@@ -65,6 +65,16 @@ is_map_full(const char *path)
 }
 
 bool
+lhi_has_all_users(void)
+{
+	int saved = errno;
+	bool all = is_map_full("/proc/self/uid_map");
+
+	errno = saved;
+	return all;
+}
+
+bool
 lhi_uid_is_sure(uid_t shown)
 {
 	int saved = errno;

@@ -12,6 +12,10 @@
 bool lhi_uid_is_sure(uid_t shown);
 bool lhi_gid_is_sure(gid_t shown);
 
+/* True if each user has a number in this process's user namespace, as outside
+ * of all of them. */
+bool lhi_has_all_users(void);
+
 /* True if the owner of fd, whose fstat() is st, is the user of that number.
  * fd must not be an O_PATH descriptor. */
 bool lhi_owner_is_sure(int fd, const struct stat *st);

@@ -7,7 +7,8 @@
  *
  *	/dev/shm/leasehold.<euid>/	the user's, 0700.  0750 or 0755 once it
  *					has a table whose mode admits others
- *	/dev/shm/leasehold.system/	root's, 0755
+ *	/dev/shm/leasehold.system/	root's, 0755.  Made by the root whose
+ *					/dev/shm it is
  *		NAME.table		the object
  *		NAME.live.ID		its signs of life (live_file.c)
  *		ID-IDX.sign		a second sign of life of this user's, in
@@ -44,6 +45,7 @@
 #include "prim/file_owner.h"
 #include "shm/table_dir.h"
 
+#define SHM "/dev/shm"
 #define SYSTEM "/dev/shm/leasehold.system/"
 #define DIR_MAX 64
 #define SUFFIX ".table"
@@ -116,9 +118,30 @@ lhi_table_dir_fail_read_only(const char *path)
 	    "dump and log only read", path);
 }
 
+/*
+ * True if the root of this process's user namespace may make the machine's
+ * directory: /dev/shm is the machine's and so is that root, or it is the
+ * namespace's own.  Else root of a container would make, by an ordinary use,
+ * the name that the machine's root needs.
+ */
+static bool
+is_shm_of_root(void)
+{
+	struct stat st;
+
+	return lhi_has_all_users() || (stat(SHM, &st) == 0 &&
+	    st.st_uid == 0 && lhi_owner_is_sure_at(SHM, &st));
+}
+
 static int
 make_dir(const char *dir, uid_t owner)
 {
+	if (strncmp(dir, SYSTEM, sizeof(SYSTEM) - 2) == 0 && !is_shm_of_root())
+		return lhi_fail(-EACCES, "there is no directory %s, and the "
+		    "root of this user namespace does not make it, because "
+		    SHM " is the machine's: use a table of your own (without "
+		    "--system), or give the namespace a " SHM " of its own",
+		    dir);
 	if (owner != geteuid())
 		return lhi_fail(-EACCES, "there is no directory %s, and only "
 		    "root can make it: let root run 'leasehold init --system'",

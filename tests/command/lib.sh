@@ -308,6 +308,34 @@ own_places() {
 	done
 }
 
+# as USER COMMAND...: as that user, whom no group has
+as() {
+	setpriv --reuid "$1" --regid "$1" --clear-groups "${@:2}"
+}
+
+has_own_users() {
+	! [ "/proc/$1/ns/user" -ef /proc/self/ns/user ]
+}
+
+# user_namespace: makes one, whose users 0 to 65535 are 100000 to 165535 outside;
+# `inside` enters it.  Ends the test as skipped if there can be none.
+user_namespace() {
+	bg unshare -U sleep 1000
+	namespace=$pid
+	if ! until_true 5000 has_own_users "$namespace"; then
+		echo "1..0 # SKIP no user namespaces here"
+		exit 0
+	fi
+	echo 0 100000 65536 >"/proc/$namespace/uid_map"
+	echo 0 100000 65536 >"/proc/$namespace/gid_map"
+}
+
+# inside USER COMMAND...: as that user of the namespace
+inside() {
+	nsenter -U -t "$namespace" setpriv --reuid "$1" --regid "$1" \
+	    --clear-groups "${@:2}"
+}
+
 # tries COMMAND...: until it says true, three times at most.  A check that depends
 # on the scheduler is repeated (as t_tries() in C); one that does not is made
 # each time.

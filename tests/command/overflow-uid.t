@@ -21,26 +21,7 @@ cp "$LEASEHOLD" "$dir/leasehold"	# where everybody can run it
 export lh="$dir/leasehold"
 shm=/dev/shm/leasehold
 
-as() {		# as USER COMMAND...
-	setpriv --reuid "$1" --regid "$1" --clear-groups "${@:2}"
-}
-bg unshare -U sleep 1000
-namespace=$pid
-has_own_users() {
-	! [ "/proc/$namespace/ns/user" -ef /proc/self/ns/user ]
-}
-if ! until_true 5000 has_own_users; then
-	echo "1..0 # SKIP no user namespaces here"
-	exit 0
-fi
-echo 0 100000 65536 >"/proc/$namespace/uid_map"
-echo 0 100000 65536 >"/proc/$namespace/gid_map"
-# inside USER COMMAND...: in a namespace whose users 0 to 65535 are 100000 to
-# 165535 outside
-inside() {
-	nsenter -U -t "$namespace" setpriv --reuid "$1" --regid "$1" \
-	    --clear-groups "${@:2}"
-}
+user_namespace
 # plant DIRECTORY: user 5 makes a table for all there
 plant() {
 	as 5 sh -c "umask 0; $lh init --mode 666 >/dev/null
