@@ -9,7 +9,8 @@
  * needs no right that the user lacks.
  *
  * It has no other groups than the user's own one.  Once it has changed its
- * user, the kernel lets the user neither trace it nor read its memory.
+ * user, the kernel lets the user neither trace it nor read its memory.  The
+ * user may stop or end it.
  *
  * Names of users are read from /etc/passwd itself, as the library does
  * (shm/table_access.c): a directory service may be slow, or away.

@@ -8,6 +8,8 @@
  * table, and writes one JSON object into a pipe.
  * So a table that is damaged in a way that ends or stops the process costs the
  * line of that table alone, and nothing of another user's is opened as root.
+ * The user may stop that process.  Its time is limited, and then no other table
+ * of that directory is looked at.
  *
  * Nothing is changed: the table is mapped for reading only (lh_dump()).
  */
@@ -35,6 +37,7 @@
 #define SUFFIX ".table"
 #define ROW_MAX 16384		/* bytes of a row's JSON */
 #define LOOK_MS 30000		/* one table takes no longer */
+#define TABLES_MAX 1000		/* of a directory; a user can make any number */
 
 /* One directory of tables. */
 struct place {
@@ -42,6 +45,7 @@ struct place {
 	int fd;
 	struct stat st;
 	bool system;
+	bool stopped;		/* looking at a table there took too long */
 };
 
 /* Counts of a table, from its dump. */
@@ -219,7 +223,7 @@ explain_end(json_t *row, int status)
 /* Looks at a table in a process of its own.  Returns the row; NULL: out of
  * memory. */
 static json_t *
-look(const struct place *p, const char *table, const struct stat *st)
+look(struct place *p, const char *table, const struct stat *st)
 {
 	json_t *row = begin_row(p, table, st), *got;
 	char buf[ROW_MAX], *text;
@@ -229,6 +233,11 @@ look(const struct place *p, const char *table, const struct stat *st)
 
 	if (row == NULL)
 		return NULL;
+	if (p->stopped) {
+		set_error(row, "not looked at, because looking at another "
+		    "table of this directory took too long");
+		return row;
+	}
 	if (pipe2(fds, O_CLOEXEC) != 0 || (pid = fork()) < 0) {
 		set_error(row, strerror(errno));
 		return row;
@@ -247,6 +256,7 @@ look(const struct place *p, const char *table, const struct stat *st)
 		(void)kill(pid, SIGKILL);	/* ours, and not reaped yet */
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	p->stopped = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 	got = len > 0 ? json_loadb(buf, len, 0, NULL) : NULL;
 	if (got == NULL) {
 		explain_end(row, status);
@@ -295,13 +305,29 @@ add_closed_place(json_t *all, const struct place *p, int error)
 	return json_array_append_new(all, row);
 }
 
+/* Adds one row for the tables that are too many.  Returns 0 or -1. */
+static int
+add_rest(json_t *all, const struct place *p, int n)
+{
+	json_t *row = begin_row(p, NULL, &p->st);
+	char why[128];
+
+	if (row == NULL)
+		return -1;
+	(void)snprintf(why, sizeof(why), "%d more tables are in this "
+	    "directory: name one of them (--table)", n);
+	set_error(row, why);
+	return json_array_append_new(all, row);
+}
+
 /* Adds a row for each table of the directory.  Returns 0 or -1. */
 static int
-add_tables(json_t *all, const struct table_scan *scan, const struct place *p)
+add_tables(json_t *all, const struct table_scan *scan, struct place *p)
 {
 	struct dirent **name;
 	struct stat st;
 	int n = scandirat(p->fd, ".", &name, is_table, alphasort), bad = 0;
+	int shown = 0;
 	size_t len;
 
 	if (n < 0)
@@ -313,13 +339,17 @@ add_tables(json_t *all, const struct table_scan *scan, const struct place *p)
 		    AT_SYMLINK_NOFOLLOW) == 0) {
 			len = strlen(leaf) - (sizeof(SUFFIX) - 1);
 			leaf[len] = '\0';
-			if (scan->name == NULL || strcmp(leaf, scan->name) == 0)
+			if ((scan->name == NULL ||
+			    strcmp(leaf, scan->name) == 0) &&
+			    shown++ < TABLES_MAX)
 				bad = json_array_append_new(all, look(p, leaf,
 				    &st));
 		}
 		free(name[i]);
 	}
 	free(name);
+	if (bad == 0 && shown > TABLES_MAX)
+		bad = add_rest(all, p, shown - TABLES_MAX);
 	return bad;
 }
 

@@ -132,6 +132,21 @@ is "$(jq -c '[.[] | select(.table == "full")][0] | [.keys, .held, .mode]' \
 like "$(jq -r '[.[] | select(.table == "full")][0].error' <<<"$out")" \
     "only that user and root may look" "  with the reason"
 
+# A user with any number of tables does not keep root from the others.
+mkdir -m 700 /dev/shm/leasehold.4712
+for ((i = 0; i < 1003; i++)); do
+	: >"/dev/shm/leasehold.4712/empty-$i.table"
+done
+chown -R 4712 /dev/shm/leasehold.4712
+run lh tables --json
+is "$(jq '[.[] | select(.uid == 4712)] | length' <<<"$out")" 1001 \
+    "1003 tables of a user: 1000 rows, and one for the rest"
+like "$(jq -r '[.[] | select(.uid == 4712)][-1].error' <<<"$out")" \
+    "3 more tables" "  which says how many"
+is "$(jq -c '[.[] | select(.table == "durable")][0].keys' <<<"$out")" 0 \
+    "  the others have theirs"
+rm -r /dev/shm/leasehold.4712
+
 # A directory that is not its owner's, and one that is none, end nothing.
 mkdir -m 755 /dev/shm/leasehold.999
 cp /dev/shm/leasehold.4711/theirs.table /dev/shm/leasehold.999
