@@ -132,7 +132,12 @@ print_key(const struct lh_key_info *info, void *arg)
 	printf("%-9s%s\n", "key", text_name(name, info->key));
 	printf("%-9s%s\n", "table", q->table);
 	printf("%-9s%s%s%s\n", "state", message_bold(1), info->n_holders > 0 ?
-	    "held" : "free", message_plain(1));
+	    "held" : info->delayed_ns > 0 ? "delayed" : "free",
+	    message_plain(1));
+	if (info->n_holders == 0 && info->delayed_ns > 0)
+		print_time(q->lh, "until", lh_clock_ns(q->lh) +
+		    info->delayed_ns, info->delayed_ns, "nobody is granted it "
+		    "for ", ": its holder's session ended uncleanly");
 	if (info->n_holders > 0)
 		printf("%-9s%s\n", "mode", show_mode(info->mode));
 	printf("%-9s%" PRIu64 "%s\n", "token", show_token(info),

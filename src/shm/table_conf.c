@@ -348,7 +348,7 @@ open_conf(void)
 {
 	int fd = lhi_fd_open(TABLE_CONF, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
 	    O_NONBLOCK | O_NOCTTY);
-	struct stat st;
+	struct stat st = { .st_mode = S_IFREG };
 
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return -ENOENT;
@@ -362,6 +362,12 @@ open_conf(void)
 	    !(st.st_mode & 022) && lhi_owner_is_sure(fd, &st))
 		return fd;
 	(void)close(fd);
+	if (!S_ISREG(st.st_mode))
+		return lhi_fail(-EACCES, TABLE_CONF " is %s and no file: "
+		    "remove it, or put the file there; until then only root's "
+		    "tables are used, and none is made", S_ISDIR(st.st_mode) ?
+		    "a directory" : S_ISFIFO(st.st_mode) ? "a FIFO" :
+		    "a device");
 	return lhi_fail(-EACCES, TABLE_CONF " belongs to user %u, with mode "
 	    "%03o: nothing in it counts unless it is a file of root's that "
 	    "nobody else can write to (chown root " TABLE_CONF "; chmod go-w "

@@ -121,9 +121,9 @@ mv "$conf" /etc/real.conf
 ln -s real.conf "$conf"
 refused "it is a link" "it is a link"
 mkdir "$conf"
-refused "unless it is a file of root's" "it is a directory"
+refused "is a directory and no file" "it is a directory"
 mkfifo "$conf"
-refused "unless it is a file of root's" "it is a pipe"
+refused "is a FIFO and no file" "it is a pipe"
 bad() {		# bad LINE_NUMBER PART NAME LINE...
 	local line=$1 part=$2 what=$3
 

@@ -137,6 +137,10 @@ delayed() {
 ok "a session runs out" until_true 20000 delayed tape 100s
 run lh acquire -n tape
 is "$status" 75 "lock-delay: busy after the end"
+run lh status tape
+is "$status" 1 "  status: nobody holds it"
+like "$out" "state    delayed" "  but it is not called free"
+like "$out" "(nobody is granted it for " "  and until when is said"
 ok "another does" until_true 20000 delayed disk "$(t_ms 2000)ms"
 run lh acquire -w "$(t_ms 5000)ms" disk
 is "$status" 0 "  and not for ever"

@@ -3,8 +3,8 @@
  * Crash rows D1, D2: the owner whom root's configuration names removes a table
  * of the machine by force, and is killed at each point of that.  A question
  * removes nothing.  Root's next use completes the removal, if it had begun, and
- * the tokens of the key go on above.  A lease that is held meanwhile stays held,
- * and nobody else gets it in a table that stays.  Needs root.
+ * the tokens of the key go on above.  A lease that is held meanwhile stays
+ * held, and nobody else gets it in a table that stays.  Needs root.
  *
  * Otherwise a killed owner would leave a table that nobody can use or replace.
  */
