@@ -71,6 +71,16 @@ parse_lease_id(const char *what, const char *text, uint64_t id[2])
 }
 
 int
+parse_request_id(const char *text, uint64_t id[2])
+{
+	int status = parse_lease_id("--request", text, id);
+
+	return status != 0 || (id[0] | id[1]) != 0 ? status :
+	    usage_error("--request: an id of zeros is none: use random digits, "
+	    "new for each request");
+}
+
+int
 parse_refused_option(const char *verb, int c, char **argv)
 {
 	const char *word = argv[optind > 0 ? optind - 1 : 0];

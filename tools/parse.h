@@ -14,6 +14,9 @@ int parse_pid(const char *what, const char *text, int32_t *pid);
 int parse_uid(const char *what, const char *text, uid_t *uid);
 int parse_lease_id(const char *what, const char *text, uint64_t id[2]);
 
+/* The same for --request: zeros are the id of no request. */
+int parse_request_id(const char *text, uint64_t id[2]);
+
 /* Explains the option that getopt_long() has just refused by returning `c`.
  * Returns EX_BAD_USAGE. */
 int parse_refused_option(const char *verb, int c, char **argv);

@@ -129,7 +129,7 @@ take_option(int c, char *value, void *arg)
 		h->opts.priority = (uint32_t)n;
 		return 0;
 	case OPT_REQUEST:
-		return parse_lease_id("--request", value, h->more.request);
+		return parse_request_id(value, h->more.request);
 	case OPT_ROBUST:
 		h->opts.flags |= LH_ROBUST;
 		return 0;

@@ -117,7 +117,7 @@ take_release_option(int c, char *value, void *arg)
 	struct by_request *r = arg;
 
 	if (c == OPT_REQUEST)
-		return parse_lease_id("--request", value, r->id);
+		return parse_request_id(value, r->id);
 	r->session = value;
 	return 0;
 }

@@ -85,6 +85,13 @@ run lh acquire --session job --request "$req" disk
 is "$status" 76 "acquire by it now: it is over"
 run lh release --session job --request "$(printf '%032x' 5)"
 is "$status" 76 "release of an unknown request: 76"
+for verb in "acquire --session job --request ID disk" \
+    "release --session job --request ID"; do
+	# shellcheck disable=SC2086
+	run lh ${verb/ID/$(printf '%032d' 0)}
+	is "$status" 64 "$verb: an id of zeros is none: 64"
+	like "$err" "use random digits" "  says so"
+done
 run lh acquire --request "$req" disk
 is "$status" 64 "--request without a session: 64"
 
