@@ -15,6 +15,7 @@ error_status(int error)
 	case EBUSY:
 	case ETIMEDOUT:
 	case EDEADLK:
+	case ENOTRECOVERABLE:	/* readers, until it is marked consistent */
 		return EX_BUSY;
 	case EINVAL:		/* a bad table name; keys and times are
 				 * checked before */

@@ -207,7 +207,8 @@ report_refusal(struct run *r, const struct waiter *w)
 	int code = error_status(w->result);
 	char writer[BLOCKER_TEXT_MAX] = "";
 
-	if (code == EX_BUSY && w->result != -EDEADLK && w->detail[0] != '\0') {
+	if (code == EX_BUSY && w->result != -EDEADLK &&
+	    w->result != -ENOTRECOVERABLE && w->detail[0] != '\0') {
 		if (r->mode == LH_SHARED)
 			(void)lh_status(r->lh, r->key, NULL, name_first_writer,
 			    writer);

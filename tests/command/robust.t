@@ -27,8 +27,13 @@ run lh run k true
 is "$status" 0 "the next run goes on"
 like "$err" "what it guards may be inconsistent" "  and is warned"
 run lh run -n -s k true
-isnt "$status" 0 "a reader is refused"
+is "$status" 75 "a reader is refused: 75"
 like "$err" "acquire it exclusively" "  with words"
+run lh run -n -q -E 9 -s k true
+is "$status" 9 "  -E says otherwise"
+like "$err" "acquire it exclusively" "  and -q does not silence that"
+run lh acquire -n -s --ttl 5s k
+is "$status" 75 "acquire -s is refused, too: 75"
 run lh run --robust k false
 is "$status" 1 "a robust run that fails"
 like "$err" "may be inconsistent" "  is warned"
