@@ -102,6 +102,12 @@ ok "  together as long as they were" test \
 is "$(jq -r '.counters.hold | map(.count | tonumber) | add' <<<"$out")" 2 \
     "  in classes"
 
+# The command does not count the session that it has itself.
+lh run --table "$hold" k true
+run lh stats --table "$hold" --json
+is "$(jq -c '[.sessions, .deaths_told]' <<<"$out")" "[0,0]" \
+    "no session: the kernel reports no death"
+
 run lh stats x
 is "$status" 64 "an argument too many: 64"
 run lh stats --nonsense
