@@ -171,7 +171,7 @@ demo: $(DEMO)
 
 # clang parses once what most files include (tests/support/prefix_*.h): a third
 # of the time of a file.  gcc does not gain by it.  ccache cannot use it.
-PREFIX	:= $(if $(filter clang,$(CC)),$(if $(filter %ccache,$(realpath \
+PARSED_ONCE := $(if $(filter clang,$(CC)),$(if $(filter %ccache,$(realpath \
 	   $(shell command -v clang))),,prefix))
 # they define something before an include, or are optimised otherwise
 WITHOUT_PREFIX := tests/unit/api-beside-openssl tests/support/tap $(OPTIMISED) \
@@ -181,7 +181,7 @@ SUPPORTED := $(addprefix tests/,$(addsuffix /%,unit behaviour shim replay \
 prefix_of = $(if $(filter $(WITHOUT_PREFIX),$(1)),,$(if $(filter \
 	   $(SUPPORTED),$(1)),tests,$(if $(filter src/shim/% src/daemon/%,$(1)), \
 	   src/shim,src))/prefix.pch)
-prefix	= $(if $(PREFIX),$(addprefix $(BUILD)/,$(call prefix_of,$(1))))
+prefix	= $(if $(PARSED_ONCE),$(addprefix $(BUILD)/,$(call prefix_of,$(1))))
 .SECONDEXPANSION:
 $(BUILD)/src/prefix.pch $(BUILD)/src/shim/prefix.pch $(BUILD)/tests/prefix.pch: \
     $(BUILD)/%/prefix.pch: tests/support/prefix_$$(notdir $$*).h
