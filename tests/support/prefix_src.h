@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Includes the headers that most files of src need.  Clang's flavours parse it
- * once, and each file begins with it (Makefile, PREFIX).  The release flavour
+ * once, and each file begins with it (Makefile, PARSED_ONCE).  The release flavour
  * does not: there each file is compiled with what it includes itself.
  */
 #ifndef PREFIX_SRC_H
