@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Includes the headers that most files of src need.  Clang's flavours parse it
- * once, and each file begins with it (Makefile, PARSED_ONCE).  The release flavour
- * does not: there each file is compiled with what it includes itself.
+ * once, and each file begins with it (Makefile, PARSED_ONCE).  The release
+ * flavour does not: there each file is compiled with what it includes itself.
  */
 #ifndef PREFIX_SRC_H
 #define PREFIX_SRC_H
