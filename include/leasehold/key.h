@@ -103,6 +103,13 @@ int64_t lh_evict(struct lh *lh, const char *prefix, int64_t idle_ms);
  */
 int lh_destroy(struct lh *lh, const char *key);
 
+/*
+ * The same, but keeps a key whose robust holder did not release it (lease.h:
+ * "Robust keys").  Returns as lh_destroy(), and -ENOTRECOVERABLE: the key has
+ * that note.
+ */
+int lh_destroy_consistent(struct lh *lh, const char *key);
+
 /* Returns the key's name, valid until lh_key_close(); NULL if key is NULL or
  * closed. */
 const char *lh_key_name(const struct lh_key *key);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "op/busy_detail.h"
 #include "proc/attachment.h"
+#include "shm/consistency.h"
 #include "shm/damaged.h"
 #include "shm/readers.h"
 #include "shm/evict.h"
@@ -47,9 +48,20 @@ fail_held(struct lh *lh, struct shm_slot *s, uint64_t w)
 	    -EBUSY);
 }
 
-/* Returns 1: it is gone; 0: try again; -EALREADY, -EBUSY, -EUCLEAN. */
 static int
-try_destroy(struct lh *lh, const struct lhi_ref *ref)
+fail_noted(const char *key)
+{
+	return lhi_fail(-ENOTRECOVERABLE, "a holder of key '%.64s' did not "
+	    "release it, and what it guards may be inconsistent: removing the "
+	    "key would drop that note; repair it and mark it consistent first",
+	    key);
+}
+
+/* Returns 1: it is gone; 0: try again; -EALREADY, -EBUSY, -EUCLEAN;
+ * -ENOTRECOVERABLE: it has a note, and with_note is false. */
+static int
+try_destroy(struct lh *lh, const struct lhi_ref *ref, const char *key,
+    bool with_note)
 {
 	struct lhi_view *v = &lh->v;
 	struct shm_slot *s = ref->slot;
@@ -69,15 +81,19 @@ try_destroy(struct lh *lh, const struct lhi_ref *ref)
 	}
 	if (word_mode(w) != WORD_FREE)
 		return fail_held(lh, s, w);
+	/* a later note is kept, too: lhi_evict_slot() evicts no noted key */
+	if (!with_note && lhi_consistency_lost(s, w))
+		return fail_noted(key);
 	was_kept = lhi_slot_unkeep(&lh->v, ref);
 	if (lhi_mutant_on(keeps_by_itself))
 		was_kept = sh32_load(&s->key_info) & KEY_KEPT;
 	/* a caller that destroys a key also drops its note */
 	note = sh32_load(&s->consistency);
-	(void)sh32_cas(&s->consistency, note, 0);
+	if (with_note)
+		(void)sh32_cas(&s->consistency, note, 0);
 	lhi_point("destroy.unkept");
 	gone = lhi_evict_slot(v, s, w);
-	if (gone == 0)
+	if (gone == 0 && with_note)
 		(void)sh32_cas(&s->consistency, 0, note);
 	if (gone == 0 && was_kept)
 		(void)lhi_slot_flag(&lh->v, ref, KEY_KEPT);
@@ -87,8 +103,8 @@ try_destroy(struct lh *lh, const struct lhi_ref *ref)
 	return gone;
 }
 
-int
-lh_destroy(struct lh *lh, const char *key)
+static int
+destroy_key(struct lh *lh, const char *key, bool with_note)
 {
 	struct lhi_key_name n;
 	struct lhi_ref ref;
@@ -101,10 +117,22 @@ lh_destroy(struct lh *lh, const char *key)
 
 		if (found <= 0)
 			return found;
-		error = try_destroy(lh, &ref);
+		error = try_destroy(lh, &ref, key, with_note);
 	}
 	if (error == 0)
 		error = lhi_fail(-EBUSY, "key '%.64s' was in use at each "
 		    "attempt; try again", key);
 	return error < 0 ? error : lhi_damaged_or(&lh->v, 0);
+}
+
+int
+lh_destroy(struct lh *lh, const char *key)
+{
+	return destroy_key(lh, key, true);
+}
+
+int
+lh_destroy_consistent(struct lh *lh, const char *key)
+{
+	return destroy_key(lh, key, false);
 }

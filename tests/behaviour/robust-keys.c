@@ -140,6 +140,8 @@ died_again(void)
 	is(lh_mark_consistent(lh, &l), -ESTALE, "it has nothing to say now");
 	ok(acquire("again", 0, &l), "the next one finds the note");
 	give_back(&l);
+	is(lh_destroy_consistent(lh, "again"), -ENOTRECOVERABLE,
+	    "not destroyed with its note, unless that is wished");
 	is(lh_destroy(lh, "again"), 0, "destroyed");
 	ok(!acquire("again", 0, &l), "a new key has no note");
 	give_back(&l);

@@ -26,6 +26,25 @@ run lh destroy k
 is "$status" 0 "destroy once more: 0"
 is "$out$err" "" "  without a word"
 
+# A robust holder that did not release it has left a note.
+bg "$LEASEHOLD" run --robust --ttl 60s k sleep 150
+slain "$pid"
+# shellcheck disable=SC2317
+noted() {
+	[ "$(lh status --json k | jq .inconsistent)" = true ]
+}
+ok "a robust holder is killed" until_true 5000 noted
+run lh destroy k
+is "$status" 77 "a key with its note: 77"
+like "$err" "'k' stays: a holder did not release it" "  says why"
+ok "  the note stands" noted
+run lh run k true
+like "$err" "inconsistent" "  and warns the next holder"
+run lh destroy --inconsistent k
+is "$status" 0 "--inconsistent: 0"
+run lh run k true
+is "$status$err" 0 "  the key and its note are gone"
+
 run lh destroy
 is "$status" 64 "no key: 64"
 run lh destroy a b
