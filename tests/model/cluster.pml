@@ -10,8 +10,10 @@
  * the store does at once, or what a host does between two calls.  A call is
  * sent, done, and answered at different steps; it may be lost on the way
  * (LOSSES in all), or its answer, and one that was given up may be done later
- * all the same (`late`).  Time is what is left until something; clocks do not drift
- * (the real ones: margin, rho and slack).
+ * all the same (`late`).  Time is what is left until something; clocks do not
+ * drift (the real ones: margin, rho and slack).  Values that no step reads any
+ * more are reset (end_call, over, keep_look): states that differ in nothing else
+ * are one.
  *
  * A host may CONFIRM whenever it is first, as if it knew, and EARLY times for
  * nothing.  With TURNS it has a watch as well, which reports each deletion, in
@@ -104,7 +106,7 @@ byte ahead[2];			/* of a look: a bit for each session's key */
 byte looked[2];			/* its revision */
 bool sure[2];			/* and nothing was missed since */
 byte watched[2];		/* nothing later than this was missed */
-byte heard[2];			/* latest deletion told, during a call */
+bool heard[2];			/* of a deletion later than the look's answer */
 chan told[2] = [5] of { byte, byte };	/* whose, when */
 
 /* Calls.  hb: 0 none, 1 sent, 2 done, 3 done: no session; 4 the same, by the
@@ -205,6 +207,49 @@ inline do_call(kind, s, known, res, tok)
 	fi
 }
 
+/* Resets the values of a call that has ended.  Nothing reads them any more. */
+inline end_call(h)
+{
+	d_step {
+		rq[h] = 0; rq_kind[h] = NOTHING; rq_s[h] = 0; rq_age[h] = 0;
+		rq_rev[h] = 0; rq_ahead[h] = 0; heard[h] = false
+	}
+}
+
+inline drop_told(h)
+{
+	if
+	:: !LISTENS(h) && nempty(told[h]) -> told[h]?_,_
+	:: LISTENS(h) || empty(told[h])
+	fi
+}
+
+/* The host is done with its key.  It ignores the watch from here on. */
+inline over(h)
+{
+	st[h] = OVER; age[h] = 0;
+	forget(h);
+#if TURNS && !FORCES
+	d_step {
+		drop_told(h); drop_told(h); drop_told(h); drop_told(h);
+		drop_told(h)
+	}
+#endif
+}
+
+/* Resets a look that is not sure: it cannot grant later. */
+inline keep_look(h)
+{
+#if !defined(MUTANT_TURN_OLD) && !defined(MUTANT_TURN_GAP)
+	if
+	:: !sure[h] -> ahead[h] = 0; looked[h] = 0
+	:: else
+	fi
+#else
+	skip
+#endif
+}
+
 inline grant(h)
 {
 	st[h] = GRANTED;
@@ -216,7 +261,7 @@ inline grant(h)
 inline forget(h)
 {
 	d_step {
-		ahead[h] = 0; looked[h] = 0; sure[h] = false; heard[h] = 0
+		ahead[h] = 0; looked[h] = 0; sure[h] = false; heard[h] = false
 	}
 }
 
@@ -234,12 +279,13 @@ inline turn(h, r)
 /* The watch reports a deletion. */
 inline hear(h)
 {
-	heard[h] = (rq[h] != 0 -> rev_of : 0);
+	heard[h] = heard[h] || (rq[h] == 3 && rev_of > rq_rev[h]);
 	if
 	:: whose == NONE ->
 		watched[h] = rev_of;
 #ifndef MUTANT_TURN_GAP
-		sure[h] = sure[h] && looked[h] >= rev_of
+		sure[h] = sure[h] && looked[h] >= rev_of;
+		keep_look(h)
 #endif
 	:: whose == OWN ->
 #ifdef MUTANT_TURN_SESSION
@@ -252,7 +298,7 @@ inline hear(h)
 		if
 #ifndef MUTANT_TURN_HELD
 		:: whose == cur[h] && rev_of > age[h] ->
-			st[h] = OVER; forget(h)
+			over(h)
 #endif
 #ifdef MUTANT_TURN_OLD
 		:: whose != cur[h] && ahead[h] != 0 ->
@@ -282,12 +328,9 @@ inline wait(h)
 	ahead[h] = rq_ahead[h]; looked[h] = rq_rev[h];
 	sure[h] = looked[h] >= watched[h];
 #ifndef MUTANT_TURN_EARLY
-	if
-	:: heard[h] > looked[h] -> ahead[h] = 0; sure[h] = false
-	:: else
-	fi;
+	sure[h] = sure[h] && !heard[h];
 #endif
-	heard[h] = 0
+	keep_look(h)
 }
 
 /* It is dead for certain, says the store. */
@@ -298,13 +341,13 @@ inline lost(h)
 #ifdef MUTANT_OLD
 	rq[h] = (rq[h] == 4 -> 0 : rq[h]);
 #else
-	rq[h] = 0;
+	end_call(h);
 #endif
 	if
 	:: cur[h] == 0 ->	/* another one */
 		cur[h] = 2; skey[2] = 1; left[h] = TTL; age[h] = 0;
 		st[h] = IDLE; beats[h] = 0
-	:: else -> cur[h] = NONE; st[h] = OVER; rq[h] = 0
+	:: else -> cur[h] = NONE; end_call(h); over(h)
 	fi
 }
 
@@ -336,45 +379,45 @@ end:	do
 		lost(h) }
 
 	/* The key. */
-	:: atomic { st[h] == IDLE && rq[h] == 0 && cur[h] != NONE ->
-		st[h] = ASKED; age[h] = 0 }
-	:: atomic { st[h] == ASKED && rq[h] == 0 ->
+	:: atomic { (st[h] == IDLE || st[h] == ASKED) && rq[h] == 0 &&
+	    cur[h] != NONE ->
+		st[h] = ASKED; age[h] = 0;
 		rq_kind[h] = ENQUEUE; rq_s[h] = cur[h]; rq[h] = 1 }
 	:: atomic { st[h] == QUEUED && rq[h] == 0 && (IS_FIRST(cur[h]) ||
 	    early > 0) ->		/* by the watch, or a guess */
 		early = (IS_FIRST(cur[h]) -> early : early - 1);
 		sure[h] = false;
+		keep_look(h);
 		rq_kind[h] = CONFIRM; rq_s[h] = cur[h]; rq_age[h] = age[h];
 		rq[h] = 1 }
 	:: atomic { st[h] == GRANTED && rq[h] == 0 && anchors[h] < ANCHORS ->
 		anchors[h]++;
 		rq_kind[h] = CONFIRM; rq_s[h] = cur[h]; rq_age[h] = age[h];
 		rq[h] = 1 }
-	:: atomic { st[h] == GRANTED && rq[h] == 0 ->
-		has[h] = false; st[h] = LEAVING }
-	:: atomic { st[h] == LEAVING && rq[h] == 0 ->
+	:: atomic { (st[h] == GRANTED || st[h] == LEAVING) && rq[h] == 0 ->
+		has[h] = false; st[h] = LEAVING; age[h] = 0;
 		rq_kind[h] = LEAVE; rq_s[h] = cur[h]; rq[h] = 1 }
 	:: atomic { rq[h] == 2 && rq_kind[h] == LEAVE ->
-		rq[h] = 0; st[h] = OVER }
+		end_call(h); over(h) }
 	:: atomic { rq[h] == 2 && rq_kind[h] != LEAVE ->
-		rq[h] = 0; age[h] = rq_age[h]; rq_age[h] = 0;
+		age[h] = rq_age[h];
+		end_call(h);
 		grant(h) }
 	:: atomic { rq[h] == 3 ->
-		rq[h] = 0;
-		age[h] = rq_age[h]; rq_age[h] = 0;
+		age[h] = rq_age[h];
 		if
-		:: st[h] == GRANTED -> heard[h] = 0
+		:: st[h] == GRANTED
 #ifdef MUTANT_STALE
-		:: st[h] != GRANTED && heard[h] > rq_rev[h] -> grant(h)
-		:: st[h] != GRANTED && heard[h] <= rq_rev[h] -> wait(h)
+		:: st[h] != GRANTED && heard[h] -> grant(h)
+		:: st[h] != GRANTED && !heard[h] -> wait(h)
 #else
 		:: st[h] != GRANTED -> wait(h)
 #endif
 		fi;
-		rq_rev[h] = 0; rq_ahead[h] = 0 }
+		end_call(h) }
 	:: atomic { rq[h] == 4 -> lost(h) }
 	:: atomic { rq[h] == 5 ->	/* by hand */
-		rq[h] = 0; st[h] = OVER; forget(h) }
+		end_call(h); over(h) }
 	:: atomic { nempty(told[h]) && hb[h] != 4 ->
 		told[h]?whose,rev_of;
 		if
@@ -451,16 +494,11 @@ inline call(h)
 		rq_rev[h] = (TURNS && res == 3 -> rev : 0);
 		rq_ahead[h] = (TURNS && res == 3 -> ALL_AHEAD(rq_s[h]) : 0);
 		res = 0; tok = 0
-	:: losses > 0 -> losses--; rq[h] = 0
+	:: losses > 0 -> losses--; end_call(h)
 	:: losses > 0 && late == NOTHING ->
 		losses--; late = rq_kind[h]; late_s = rq_s[h];
-		late_age = rq_age[h]; rq[h] = 0
+		late_age = rq_age[h]; end_call(h)
 	fi
-}
-
-inline lost_answer(h)
-{
-	rq[h] = 0; rq_rev[h] = 0; rq_ahead[h] = 0; heard[h] = 0
 }
 
 #define tick(x)		x = (x > 0 -> x - 1 : 0)
@@ -479,8 +517,8 @@ end:	do
 	/* An answer is lost. */
 	:: atomic { hb[0] >= 2 && losses > 0 ->
 		losses--; hb[0] = 0; hb_left[0] = 0 }
-	:: atomic { rq[0] >= 2 && losses > 0 -> losses--; lost_answer(0) }
-	:: atomic { rq[1] >= 2 && losses > 0 -> losses--; lost_answer(1) }
+	:: atomic { rq[0] >= 2 && losses > 0 -> losses--; end_call(0) }
+	:: atomic { rq[1] >= 2 && losses > 0 -> losses--; end_call(1) }
 	/* By hand. */
 	:: atomic { forces > 0 && WAITS(0) -> forces--; gone(0) }
 	:: atomic { forces > 0 && WAITS(1) -> forces--; gone(1) }
