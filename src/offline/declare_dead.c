@@ -290,7 +290,9 @@ lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
 	if (seen == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
 	lock_records(a, seen);
+	lhi_point("declare.locked");
 	lhi_live_users_scan(&users, a->live_fd);
+	lhi_point("declare.looked");
 	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++) {
 		uint64_t s = seen[i].state;
 		bool in_use = is_in_use(s);
@@ -317,6 +319,7 @@ lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
 		fn(line, arg);
 		if (!dry)
 			(void)lhi_session_declare_dead(&a->v, i, s);
+		lhi_point("declare.declared");
 	}
 	free(seen);
 	if (t.foreign > 0) {
