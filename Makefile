@@ -435,7 +435,8 @@ $(BENCH): $(call objs,bench/*.c) $(BUILD)/libleasehold.so $(SHIM_A) \
     $(DAEMON_A) | $(LENDER) $(SHIMD) $(COUNT)
 	$(link)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(SHIM_A) $(DAEMON_A) \
-	    -L$(BUILD) -lleasehold -Wl,-rpath,'$$ORIGIN/..' -ldb-5.3 -ltdb -lbsd \
+	    -L$(BUILD) -lleasehold $(LIB_A) -Wl,-rpath,'$$ORIGIN/..' -ldb-5.3 \
+	    -ltdb -lbsd \
 	    $(SHIM_LIBS) -pthread
 
 # --- the two commands of a newcomer ------------------------------------------
