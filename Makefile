@@ -432,7 +432,7 @@ $(COUNT): $(call objs,bench/count/*.c bench/process.c bench/rounds.c) \
 
 # of the cluster's side: its connection to etcd, and its recipe
 $(BENCH): $(call objs,bench/*.c) $(BUILD)/libleasehold.so $(SHIM_A) \
-    $(DAEMON_A) | $(LENDER) $(SHIMD) $(COUNT)
+    $(DAEMON_A) $(LIB_A) | $(LENDER) $(SHIMD) $(COUNT)
 	$(link)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(SHIM_A) $(DAEMON_A) \
 	    -L$(BUILD) -lleasehold $(LIB_A) -Wl,-rpath,'$$ORIGIN/..' -ldb-5.3 \

@@ -29,6 +29,8 @@
  * An instruction locks the bus if it has a LOCK prefix (0xf0), or is an xchg
  * with memory, which is always locked.  Prefixes, REX, opcode and ModRM are
  * decoded for this.
+ *
+ * (Above 500 lines: the pairs are with what steps through them.)
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -165,6 +167,37 @@ static void shared_pair(enum stage stage)
 	    bench_need(lh_release(lh, &lease), "release, shared"));
 }
 
+/* Another session reads the key. */
+static void beside_set_up(void)
+{
+	struct lh_acquire_opts opts = LH_ACQUIRE_OPTS_INIT;
+	struct lh *other;
+
+	opts.mode = LH_SHARED;
+	ours_set_up();
+	bench_need(lh_open(&other, bench.table, NULL), "lh_open");
+	bench_need(lh_acquire(other, HOT_KEY, &opts, &kept), "acquire");
+}
+
+/* The thread holds another lease. */
+static void other_set_up(void)
+{
+	ours_set_up();
+	bench_need(lh_acquire(lh, "bench/counted", NULL, &kept), "acquire");
+}
+
+static void opts_pair(enum stage stage)
+{
+	struct lh_acquire_opts opts = LH_ACQUIRE_OPTS_INIT;
+	struct lh_lease lease;
+
+	opts.ttl_ms = 10000;
+	opts.max_wait_ms = 5000;
+	STEPPED(stage, bench_need(lh_key_acquire(key, &opts, &lease),
+	    "acquire"),
+	    bench_need(lh_release(lh, &lease), "release"));
+}
+
 static void name_pair(enum stage stage)
 {
 	struct lh_lease lease;
@@ -224,8 +257,12 @@ static const struct subject subjects[] = {
 	{ "x_lock", "lock", "unlock", true, ours_set_up, lock_pair },
 	{ "x_name", "acquire", "release", true, ours_set_up, name_pair },
 	{ "x_global", "acquire", "release", true, global_set_up, handle_pair },
+	{ "x_opts", "acquire", "release", true, ours_set_up, opts_pair },
+	{ "x_other_held", "acquire", "release", true, other_set_up,
+	    handle_pair },
 	{ "robust-mutex", "lock", "unlock", false, mutex_set_up, mutex_pair },
 	{ "s_sole", "acquire", "release", true, ours_set_up, shared_pair },
+	{ "s_beside", "acquire", "release", true, beside_set_up, shared_pair },
 	{ "pthr-rwlock", "rdlock", "unlock", false, rdlock_set_up,
 	    rdlock_pair },
 	{ "extend,verify", "extend", "verify", true, extend_set_up,

@@ -145,20 +145,6 @@ find_free_claim(struct lhi_claim_cache *m)
 	return NULL;
 }
 
-/* Spends the claim's use 0, which begins a new epoch and which only the slow
- * path announces.  That would rather take claim 0, and this one would stay as
- * it is. */
-static __attribute__((noinline, cold)) void
-begin_epoch(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
-{
-	struct shm_claim *c = &m->claims[r - m->rec];
-	uint64_t seq = lhi_claim_next_seq(&m->lh->v, c, sh64_load(&c->state));
-
-	sh64_store(&c->state, state_make(ST_FREE, seq, 0));
-	lhi_counters_spent(&m->lh->v);
-	lhi_claim_cache_put(m, (int)(r - m->rec));
-}
-
 enum lhi_how
 lhi_acquire_shared(struct lhi_claim_cache *m, struct shm_slot *s,
     uint64_t slot_ref, struct lh_lease *l)
@@ -179,8 +165,7 @@ lhi_acquire_shared(struct lhi_claim_cache *m, struct shm_slot *s,
 	if (unlikely(lhi_cached_claim_now(r) != CACHED_FREE) &&
 	    (r = find_free_claim(m)) == NULL)
 		return UNTOUCHED;
-	if (unlikely(lid_seq(r->id + 1) == 0) && !lhi_mutant_on(number_stays))
-		begin_epoch(m, r);
+	/* (use 0 begins a new epoch, and the slow path announces it) */
 	if (!push_claim(m, r, s, slot_ref, l))
 		return UNTOUCHED;
 granted:

@@ -47,7 +47,8 @@ lhi_attempt_begin(struct lhi_attempt *a, struct lh *lh,
 	if (m == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
 	lhi_claim_cache_leave_wait(m);
-	bit = lhi_claim_cache_take(m);
+	bit = ask->shared ? lhi_claim_cache_take_reader(m) :
+	    lhi_claim_cache_take(m);
 	if (bit < 0)
 		return bit;
 	memset(a, 0, sizeof(*a));

@@ -123,15 +123,20 @@ free_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 }
 
 /* Makes the claim idle, in the chain, if nobody waits, no writer came recently,
- * and no copy of the lease was converted elsewhere (guarantee G11).  Returns
- * false if nothing has changed. */
+ * and no copy of the lease was converted elsewhere (guarantee G11).  But claim
+ * 1, which the straight path knows, leaves when it has been revived as often as
+ * may be, so that it can be pushed again at once.  Returns false if nothing has
+ * changed. */
 static inline __attribute__((always_inline)) bool
 make_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
-	uint64_t st = sh64_load(&c->state);
+	uint64_t st = sh64_load(&c->state), limit;
 
-	if (!lhi_queue_is_empty(r->slot) ||
+	limit = lhi_reader_last_id(c, r->id);
+	if ((limit == 0 && r == &m->rec[READER_CLAIM] &&
+	    !lhi_mutant_on(spent_stays)) ||
+	    !lhi_queue_is_empty(r->slot) ||
 	    sh32_load_rlx(&r->slot->pause_ms) != 0 ||
 	    word_mode(sh64_load(&r->slot->word)) != WORD_S ||
 	    state_st(st) != ST_READ || state_seq(st) != lid_seq(r->id) ||
@@ -141,7 +146,7 @@ make_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 	lhi_point("shared.idle");
 	r->use = CACHED_IDLE;
 	r->word = state_make(ST_IDLE, r->id, 0);
-	r->limit = lhi_reader_last_id(c, r->id);
+	r->limit = limit;
 	if (r->limit == 0)	/* not by the straight path */
 		r->mark = NO_MARK;
 	m->idle |= 1u << (r - m->rec);

@@ -462,8 +462,9 @@ follow_watch(struct lhi_claim_cache *m)
 	}
 }
 
-int
-lhi_claim_cache_take(struct lhi_claim_cache *m)
+/* Takes that claim of the group, if it is free, else another one. */
+static int
+take_claim(struct lhi_claim_cache *m, int rather)
 {
 	int bit = find_free_claim(m), error = 0;
 
@@ -471,10 +472,26 @@ lhi_claim_cache_take(struct lhi_claim_cache *m)
 	follow_watch(m);
 	if (bit < 0 && (error = refill_cache(m)) != 0)
 		return error;
-	bit = bit < 0 ? find_free_claim(m) : bit;
+	if (lhi_cached_claim_now(&m->rec[rather]) == CACHED_FREE)
+		bit = rather;
+	else if (bit < 0)
+		bit = find_free_claim(m);
 	lhi_cached_claim_set(&m->rec[bit], CACHED_OUT);
 	m->lent.slot_ref *= lhi_mutant_on(lent_stays); /* it is read again */
 	return bit;
+}
+
+int
+lhi_claim_cache_take(struct lhi_claim_cache *m)
+{
+	return take_claim(m, 0);
+}
+
+int
+lhi_claim_cache_take_reader(struct lhi_claim_cache *m)
+{
+	return take_claim(m, lhi_mutant_on(reader_any_claim) ? 0 :
+	    READER_CLAIM);
 }
 
 void

@@ -28,6 +28,9 @@ struct lhi_claim_cache *lhi_claim_cache_of_no_thread(struct lh *lh);
  * -ENOMEM or -EUCLEAN. */
 int lhi_claim_cache_take(struct lhi_claim_cache *m);
 
+/* The same for a reader: rather the claim that readers' straight path knows. */
+int lhi_claim_cache_take_reader(struct lhi_claim_cache *m);
+
 /* Gives back a claim whose state is FREE. */
 void lhi_claim_cache_put(struct lhi_claim_cache *m, int bit);
 

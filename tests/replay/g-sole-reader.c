@@ -7,11 +7,13 @@
  * shared memory while a writer comes.  Exactly one of the two may hold the key,
  * and the writer must get it after a release.  A writer that has queued, and
  * has not looked at the chain yet, keeps the reader out.  A lease that was
- * extended or converted by a copy is released all the same.
+ * extended or converted by a copy is released all the same.  Beside another
+ * reader it stays as well.
  *
  * Otherwise a writer would hold the key beside a revived reader, wait for one
  * that holds nothing, or be overtaken for ever.
  */
+#include "shm/readers.h"
 #include "sweep.h"
 
 #define PAIRS 100		/* alone, until it stays */
@@ -254,6 +256,44 @@ number_wraps(void)
 	is(lh_key_close(k), 0, "closed");
 }
 
+static int
+read_often(void *lease)
+{
+	struct lh_acquire_opts o = reader_opts();
+
+	return lh_acquire(other, "often", &o, lease);
+}
+
+/* Beside another reader it stays, too, however often it comes back: the claim
+ * that the straight path knows leaves the chain before it may not be revived
+ * any more, and is pushed again. */
+static void
+often_beside_a_reader(void)
+{
+	struct lh *mine = replay_open(table, 0);
+	struct lh_acquire_opts o = reader_opts();
+	struct lh_lease there, first, l;
+	struct lh_key *k;
+
+	replay_go("D", read_often, &there);
+	is(replay_result("D"), 0, "another reader stays");
+	is(lh_key_open(mine, "often", 0, &k), 0, "a key");
+	is(lh_key_acquire(k, &o, &first), 0, "it is read");
+	is(lh_release(mine, &first), 0, "and released");
+	is(lid_claim(first.id[1]) % SHM_GROUP, READER_CLAIM,
+	    "by the claim that the straight path knows");
+	for (uint64_t i = 0; i <= REVIVED_MAX + PAIRS; i++)
+		if (lh_key_acquire(k, &o, &l) != 0 || lh_release(mine, &l) != 0)
+			bail_out("pair %lld: %s", (long long)i,
+			    lh_error_detail());
+	is(lid_claim(l.id[1]), lid_claim(first.id[1]),
+	    "it is the same claim after more revivals than one push has");
+	cmp(l.token, >, first.token, "which has been pushed again");
+	is(lh_release(other, &there), 0, "the other reader leaves");
+	is(lh_key_close(k), 0, "closed");
+	t_close(mine);
+}
+
 int
 main(void)
 {
@@ -274,6 +314,7 @@ main(void)
 	beside_a_reader();
 	moved_by_a_copy();
 	number_wraps();
+	often_beside_a_reader();
 	t_close(other);
 	t_close(lh);
 	return done();
