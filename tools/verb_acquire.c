@@ -30,6 +30,7 @@
 #include "daemon/number.h"
 #include "daemon/text.h"
 #include "daemon/usage_error.h"
+#include "hold_signals.h"
 #include "key_list.h"
 #include "message.h"
 #include "open_table.h"
@@ -311,33 +312,64 @@ hand_over(struct acquire_args *h, struct lh_session *s, size_t *i)
 	return e;
 }
 
-/* A session that is bound to a process needs no renewal, so it is opened first:
- * a wait for a process that ends is over then. */
+/*
+ * Binds a session to the process, and with `move` puts into it what was
+ * acquired; else only finds out whether that is possible.  It would outlive us,
+ * so signals wait.
+ */
+static int
+bind_to_process(struct acquire_args *h, const char *session, bool move)
+{
+	char name[NAME_MAX_TEXT];
+	struct lh_session *s;
+	int e, status = EX_YES;
+	sigset_t usual;
+	size_t i;
+
+	signals_hold(&usual);
+	e = lh_session_open(h->lh, session, &h->session_opts, &s);
+	if (e != 0) {
+		status = message_error(e, lh_error_detail(), "cannot open a "
+		    "session for process %d", (int)h->session_opts.pid);
+	} else {
+		e = move ? hand_over(h, s, &i) : 0;
+		if (e != 0)
+			status = message_error(e, lh_error_detail(),
+			    "'%s' is lost", text_name(name, h->items[i].key));
+		else if (move)
+			status = print_leases(h, session);
+		if (!move || status != EX_YES)
+			(void)lh_session_destroy(s);
+		lh_session_close(s);
+	}
+	signals_go_on(&usual);
+	return status;
+}
+
+/* Waits in this process's own session, which ends with it, however that ends.
+ * The wait ends when the process ends that it is for. */
 static int
 acquire_for_process(struct acquire_args *h)
 {
 	char own[LH_SESSION_NAME_MAX + 1];
 	struct lh_cancel cancel = LH_CANCEL_INIT;
 	struct process_watch watch;
-	struct lh_session *s;
 	int e, status;
 
 	(void)snprintf(own, sizeof(own), IMPLICIT_SESSION "%" PRIx64,
 	    lh_session_id(h->lh));
 	h->session_opts.flags = LH_CREATE_ONLY;
-	e = lh_session_open(h->lh, own, &h->session_opts, &s);
-	if (e != 0)
-		return message_error(e, lh_error_detail(), "cannot open a "
-		    "session for process %d", (int)h->session_opts.pid);
-	h->session = own;
+	status = bind_to_process(h, own, false);
+	if (status != EX_YES)
+		return status;
 	h->opts.cancel = &cancel;
 	process_watch_begin(&watch, h->session_opts.pid, &cancel);
-	status = acquire_into(h, s);
+	e = acquire_keys(h);
 	process_watch_end(&watch);
-	if (status != EX_YES)
-		(void)lh_session_destroy(s);
-	lh_session_close(s);
-	return status;
+	if (e == 0)
+		return bind_to_process(h, own, true);
+	status = fail_to_acquire(h, e);
+	return e == -ECANCELED ? EX_LOST : status;
 }
 
 /* A session of its own is opened after the grant, so that it need not be

@@ -110,6 +110,25 @@ ok "its wait ends with it" until_true 5000 \
 until_true 5000 test -s "$dir/waits.err"
 like "$(cat "$dir/waits.err")" "'disk' is not acquired" "  and says so"
 
+# The wait ends, by time or by a signal: no session is left for the script.
+sessions() {
+	lh session list --json | jq length
+}
+for how in -n '-w 200ms' TERM INT HUP QUIT KILL; do
+	# shellcheck disable=SC2086
+	case $how in
+	-*)	run lh acquire $how --for-pid $$ disk
+		is "$status" 75 "acquire $how: busy" ;;
+	*)	bg "$LEASEHOLD" acquire --for-pid $$ disk
+		until_true 5000 somebody_waits
+		kill -s "$how" "$pid"
+		ended "$pid"
+		ok "a wait is ended by $how" test "$status" -gt 128 ;;
+	esac
+	ok "  no session is left" until_true 5000 test "$(sessions)" = 0
+	ok "  and nobody waits" until_true 5000 nobody_waits
+done
+
 # By name, and what is refused.
 bg sleep 150
 sleeper=$pid
