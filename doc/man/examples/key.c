@@ -52,6 +52,17 @@ make_and_destroy(struct lh *lh)
 	return e != 0 ? e : lh_destroy(lh, "kept");
 }
 
+/* Removes a key, unless its robust holder has left it inconsistent. */
+static int
+destroy_if_consistent(struct lh *lh, const char *key)
+{
+	int e = lh_destroy_consistent(lh, key);
+
+	if (e != 0)
+		printf("%s: %s\n", key, lh_error_detail());
+	return e;
+}
+
 /* Removes the keys of finished jobs that were not used for an hour. */
 static int64_t
 forget_old_jobs(struct lh *lh)
@@ -71,7 +82,7 @@ main(void)
 	    counter != 1000 || lh_key_open(lh, "other", 0, &key) != 0 ||
 	    try_opened_key(key, &lease) != 0 || lh_release(lh, &lease) != 0 ||
 	    lh_key_close(key) != 0 || make_and_destroy(lh) != 0 ||
-	    forget_old_jobs(lh) < 0)
+	    destroy_if_consistent(lh, "other") != 0 || forget_old_jobs(lh) < 0)
 		return EXIT_FAILURE;
 	return lh_close(lh) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
