@@ -173,30 +173,68 @@ lhi_removal_is_at_work(const char *path)
 	return held < 0 ? -1 : held;
 }
 
-int
-lhi_removal_fail_busy(const char *path)
+/* Returns the process that removes or repairs the table; 0: not known here. */
+static pid_t
+find_process(const char *path, struct lhi_procstat *ps)
 {
 	int dir = lhi_table_dir_open(path, false);
 	char leaf[TABLE_LEAF_MAX];
+	pid_t pid;
+
+	if (dir < 0)
+		return 0;
+	lhi_table_dir_beside(leaf, path, ".removal");
+	pid = read_owner(dir, leaf);
+	(void)close(dir);
+	return pid != 0 && lhi_procstat_read(pid, 0, ps) ? pid : 0;
+}
+
+static int
+fail_stopped(const char *path, pid_t pid, int error)
+{
+	return lhi_fail(error, "%s is being removed or repaired by process "
+	    "%d, which is stopped: end it (kill -KILL %d), or resume it (kill "
+	    "-CONT %d)", path, (int)pid, (int)pid, (int)pid);
+}
+
+static bool
+is_stopped(const struct lhi_procstat *ps)
+{
+	return ps->state == 'T' || ps->state == 't';
+}
+
+int
+lhi_removal_fail_busy(const char *path)
+{
+	char leaf[TABLE_LEAF_MAX];
 	struct lhi_procstat ps;
-	pid_t pid = 0;
+	pid_t pid = find_process(path, &ps);
 
 	lhi_table_dir_beside(leaf, path, ".removal");
-	if (dir >= 0) {
-		pid = read_owner(dir, leaf);
-		(void)close(dir);
-	}
-	if (pid == 0 || !lhi_procstat_read(pid, 0, &ps))
+	if (pid == 0)
 		return lhi_fail(-EBUSY, "%s is being removed or repaired by "
 		    "another process: try again, or look which process has "
 		    "%s open", path, leaf);
-	if (ps.state == 'T' || ps.state == 't')
-		return lhi_fail(-EBUSY, "%s is being removed or repaired by "
-		    "process %d, which is stopped: end it (kill -KILL %d), or "
-		    "resume it (kill -CONT %d)", path, (int)pid, (int)pid,
-		    (int)pid);
+	if (is_stopped(&ps))
+		return fail_stopped(path, pid, -EBUSY);
 	return lhi_fail(-EBUSY, "%s is being removed or repaired by process "
 	    "%d: try again when that has ended", path, (int)pid);
+}
+
+int
+lhi_removal_fail_stuck(const char *path)
+{
+	struct lhi_procstat ps;
+	pid_t pid = find_process(path, &ps);
+
+	if (pid != 0 && is_stopped(&ps))
+		return fail_stopped(path, pid, -EAGAIN);
+	if (pid != 0)
+		return lhi_fail(-EAGAIN, "%s is being removed or repaired by "
+		    "process %d, which does not go on: end it, or let it run",
+		    path, (int)pid);
+	return lhi_fail(-EAGAIN, "%s is being removed or repaired by a process "
+	    "that does not go on: end it, or let it run", path);
 }
 
 /* True if the file is another user's, for as long as there is the table. */

@@ -19,6 +19,9 @@ int lhi_removal_is_at_work(const char *path);
  * and whether it is stopped. */
 int lhi_removal_fail_busy(const char *path);
 
+/* The same with -EAGAIN, for a caller that has waited for it. */
+int lhi_removal_fail_stuck(const char *path);
+
 /* Makes the file of the lock for the owner of the machine's table at path,
  * which root is about to make.  0; -EBUSY; -errno. */
 int lhi_removal_give(const char *path, uid_t owner);

@@ -185,13 +185,6 @@ check_time_and_clock(const struct shm_header *h, const char *path)
 	return 0;
 }
 
-static int
-fail_being_removed(const char *path)
-{
-	return lhi_fail(-EAGAIN, "%s is being removed by a process that does "
-	    "not go on: end it, or let it run", path);
-}
-
 /* Completes the removal of a table, or only says that it is gone. */
 static int
 end_removed(const char *path, int fd, enum lhi_purpose purpose,
@@ -204,7 +197,7 @@ end_removed(const char *path, int fd, enum lhi_purpose purpose,
 	else if (lhi_removal_is_at_work(path) == 1)
 		error = -EAGAIN;
 	if (error == -EAGAIN)
-		return fail_being_removed(path);
+		return lhi_removal_fail_stuck(path);
 	if (error == -EINPROGRESS)	/* to whoever opens it */
 		return -EBUSY;
 	/* -EACCES: root completes it, and until then there is no other */
@@ -220,7 +213,7 @@ settle_marked(const char *path, int fd)
 	    lhi_table_remove_settle(path, fd);
 
 	return error == -EAGAIN || error == -EACCES ?
-	    fail_being_removed(path) : error;
+	    lhi_removal_fail_stuck(path) : error;
 }
 
 /* Checks that the table was not removed halfway, nor made too late to know of
