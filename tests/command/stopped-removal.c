@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A removal that is stopped halfway, for stopped-removal.t: the table has the mark
- * of its removal, and still has its name.  Linked in front of libc's with
+ * A removal that is stopped halfway, for stopped-removal.t: the table has the
+ * mark of its removal, and still has its name.  Linked in front of libc's with
  * -Wl,--wrap=unlinkat; stops itself before the table's name is unlinked.
  */
 #include <signal.h>
