@@ -431,10 +431,12 @@ lhi_key_acquire_other(struct lh_key *k, enum lhi_how how,
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
 
-	if (how == UNTOUCHED)
+	if (how == UNTOUCHED && unlikely(m->over_all != 0))
 		how = acquire_over_all(m, opts != NULL ? m->lh : m->usual,
 		    k->lh, __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED),
 		    lease);
+	if (how == UNTOUCHED)
+		return key_acquire_at_once(k, opts, lease);
 	return likely(how == GRANTED) ? 0 :
 	    key_acquire_other(k, how, opts, lease);
 }
