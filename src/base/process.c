@@ -9,6 +9,10 @@
  * cannot say that its clock is the table's.  So lh_open() needs /proc.  An
  * attached process that loses /proc keeps what it read last.
  *
+ * The inode of a time namespace that has ended is given to another one.  So the
+ * offsets of the clocks are part of its number: with the same inode and
+ * offsets, the clocks are the same.  The first namespace's inode is constant.
+ *
  * A kernel without time namespaces has /proc/thread-self/ns but no `time` in
  * it.  Then all processes share one clock, which has a number of its own.  (The
  * thread's directory is read because that of a process whose first thread has
@@ -20,6 +24,7 @@
  * meanwhile; then it is either the old or the new one.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +32,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/process.h"
 #include "base/procstat.h"
 
 #define PAGE_LEN 4096
+#define FIRST_TIME_NS 0xeffffffau	/* the kernel's PROC_TIME_INIT_INO */
 #define ONLY_TIME_NS 1		/* no inode of a namespace: those are larger */
 
 struct lhi_process lhi_process_none = { .entered = PROCESS_ENTERED };
@@ -67,15 +74,44 @@ inode_of(const char *path)
 	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
-/* Returns the inode of our time namespace, or 0 if unknown. */
-static uint64_t
-read_time_ns(void)
+/* Returns a number for the offsets of our clocks, whose namespace has that
+ * inode; 0: unknown.  (The file says those of our children.) */
+static uint32_t
+read_offsets(uint64_t ino)
 {
-	uint64_t ino = inode_of("/proc/thread-self/ns/time");
+	char text[256];
+	ssize_t n = -1;
+	int fd;
 
-	if (ino != 0 || errno != ENOENT)
-		return ino;
-	return inode_of("/proc/thread-self/ns/pid") != 0 ? ONLY_TIME_NS : 0;
+	if (inode_of("/proc/thread-self/ns/time_for_children") != ino)
+		return 0;
+	fd = open("/proc/self/timens_offsets", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text));
+		(void)close(fd);
+	}
+	return n > 0 ? (uint32_t)lhi_hash(text, (size_t)n) | 1 : 0;
+}
+
+/* Reads the number of our time namespace: its inode, and its offsets above
+ * that; 0: unknown.  Returns false if /proc does not say which it is. */
+static bool
+read_time_ns(uint64_t *ns)
+{
+	uint64_t ino = inode_of("/proc/thread-self/ns/time"), known;
+	uint32_t offsets;
+
+	*ns = ino;
+	if (ino == 0 && errno == ENOENT &&
+	    inode_of("/proc/thread-self/ns/pid") != 0)
+		*ns = ONLY_TIME_NS;
+	if (ino == 0 || ino == FIRST_TIME_NS)
+		return *ns != 0;
+	offsets = read_offsets(ino);
+	known = atomic_load(&atomic_load(&lhi_process)->time_ns);
+	*ns = offsets != 0 ? (uint64_t)offsets << 32 | (uint32_t)ino :
+	    (uint32_t)known == (uint32_t)ino ? known : 0;
+	return true;
 }
 
 /* True if /proc is that of our own pid namespace. */
@@ -107,7 +143,8 @@ lhi_process_read(void)
 {
 	struct lhi_process *p = atomic_load(&lhi_process);
 	int saved = errno, why;
-	uint64_t time_ns = read_time_ns();
+	uint64_t time_ns;
+	bool read = read_time_ns(&time_ns);
 	uint64_t pid_ns = inode_of("/proc/thread-self/ns/pid");
 	uint64_t start = read_start_ticks(p);
 
@@ -116,7 +153,7 @@ lhi_process_read(void)
 	if (start == 0 && (why == EMFILE || why == ENFILE))
 		return lhi_fail(-why, "cannot open /proc/self/stat: %s",
 		    strerror(why));
-	if (time_ns == 0 || pid_ns == 0 || start == 0)
+	if (!read || time_ns == 0 || pid_ns == 0 || start == 0)
 		return lhi_fail(-EXDEV, "cannot read the namespaces and start "
 		    "time of this process from /proc/self; mount /proc");
 	/* lhi_process_none would be inherited by a child */
@@ -149,10 +186,11 @@ uint64_t
 lhi_process_time_ns(void)
 {
 	int saved = errno;
-	uint64_t now = read_time_ns();
+	uint64_t now;
+	bool read = read_time_ns(&now);
 
 	errno = saved;
-	return now != 0 ? now : atomic_load(&know_process()->time_ns);
+	return read ? now : atomic_load(&know_process()->time_ns);
 }
 
 uint64_t
