@@ -7,6 +7,11 @@
 #
 # Otherwise root would declare a living process dead because its main() has
 # returned by pthread_exit(), and a member could hide that it bars the others.
+if [ "$(id -u)" != 0 ] || [ "$(stat -Lc %i /proc/self/ns/pid)" != 4026531836 ]
+then
+	echo "1..0 # SKIP needs root of the machine, who sees every process"
+	exit 0
+fi
 . "$(dirname "$0")/lib.sh"
 compile holder.c
 compile keeper.c

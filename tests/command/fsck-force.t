@@ -8,6 +8,11 @@
 #
 # Otherwise the repair of a broken table would need a restart of the machine, or
 # would free the key of a living job.
+if [ "$(id -u)" != 0 ] || [ "$(stat -Lc %i /proc/self/ns/pid)" != 4026531836 ]
+then
+	echo "1..0 # SKIP needs root of the machine, who sees every process"
+	exit 0
+fi
 . "$(dirname "$0")/lib.sh"
 
 # undead KEY: a run was killed, and what it started; its sign's file was removed
