@@ -82,6 +82,17 @@ read_zone(const char *p, long *seconds)
 	    minutes < 60;
 }
 
+/* True if there is such a day: a conversion makes 2 March of 30 February. */
+static bool
+is_day(const struct tm *tm)
+{
+	struct tm day = { .tm_year = tm->tm_year, .tm_mon = tm->tm_mon,
+	    .tm_mday = tm->tm_mday };
+
+	return timegm(&day) != -1 && day.tm_mday == tm->tm_mday &&
+	    day.tm_mon == tm->tm_mon;
+}
+
 /* True if the whole text has that form. */
 static bool
 read_calendar(const char *text, const char *form, int64_t *ms)
@@ -98,7 +109,7 @@ read_calendar(const char *text, const char *form, int64_t *ms)
 		tm.tm_hour = tm.tm_min = 0;
 	tm.tm_isdst = -1;
 	end = strptime(text, form, &tm);
-	if (end == NULL)
+	if (end == NULL || !is_day(&tm))
 		return false;
 	if (form[strlen(form) - 1] == 'S')
 		fraction = read_fraction(&end);

@@ -31,6 +31,15 @@ parse_key(const char *key)
 }
 
 int
+parse_times(const char *what, const char *text, uint64_t *n)
+{
+	if (parse_number(what, text, UINT64_MAX, n) != 0)
+		return EX_BAD_USAGE;
+	return *n > 0 ? 0 : usage_error("%s: 0 is no count; leave it out to go "
+	    "on without an end", what);
+}
+
+int
 parse_pid(const char *what, const char *text, int32_t *pid)
 {
 	uint64_t n;

@@ -10,6 +10,8 @@
 
 /* Each returns 0, or EX_BAD_USAGE after a message that names `what`. */
 int parse_key(const char *key);
+/* A number of times, 1 or more. */
+int parse_times(const char *what, const char *text, uint64_t *n);
 int parse_pid(const char *what, const char *text, int32_t *pid);
 int parse_uid(const char *what, const char *text, uid_t *uid);
 int parse_lease_id(const char *what, const char *text, uint64_t id[2]);

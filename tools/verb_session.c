@@ -154,6 +154,30 @@ report_error(const char *what, const char *name, int e)
 	return e == -ENOENT ? EX_NO : e == -ESTALE ? EX_LOST : status;
 }
 
+/* Says which of the options are not in force, because the session existed. */
+static void
+warn_of_options(const struct session_args *a, const struct lh_session_info *i)
+{
+	char clean[NAME_MAX_TEXT], span[SPAN_MAX];
+
+	(void)text_name(clean, i->name);
+	if (a->ttl && i->ttl_ms == 0)
+		message("warning: session '%s' exists, and is bound to process "
+		    "%" PRIu32 ": --ttl is ignored", clean, i->pid);
+	else if (a->ttl && i->ttl_ms != a->opts.ttl_ms)
+		message("warning: session '%s' exists: it keeps its ttl of %s; "
+		    "to change that, destroy it first", clean, text_span(span,
+		    i->ttl_ms * 1000000));
+	if (a->opts.lock_delay_ms != 0 &&
+	    i->lock_delay_ms != a->opts.lock_delay_ms)
+		message("warning: session '%s' exists: it keeps its lock-delay "
+		    "of %s; to change that, destroy it first", clean,
+		    text_span(span, i->lock_delay_ms * 1000000));
+	if (a->opts.on_end != i->on_end && a->opts.on_end != 0)
+		message("warning: session '%s' exists: --delete is ignored",
+		    clean);
+}
+
 static int
 open_session(struct session_args *a)
 {
@@ -167,6 +191,7 @@ open_session(struct session_args *a)
 	}
 	if (e != 0)
 		return report_error("open", a->name == NULL ? "" : a->name, e);
+	warn_of_options(a, &i);
 	if (a->table.json)
 		return show_json(session_json(a, &i), EX_YES);
 	puts(i.name);

@@ -270,7 +270,7 @@ take_option(int c, char *value, void *arg)
 			t->delay_ms = DELAY_MIN_MS;
 		return status;
 	case 'n':
-		return parse_number("--count", value, UINT64_MAX, &t->count);
+		return parse_times("--count", value, &t->count);
 	default:			/* 's' */
 		return parse_order(t, value);
 	}

@@ -286,7 +286,7 @@ take_option(int c, char *value, void *arg)
 
 	switch (c) {
 	case 'n':
-		return parse_number("--count", value, UINT64_MAX, &w->count);
+		return parse_times("--count", value, &w->count);
 	case 'p':
 		w->prefix = value;
 		return 0;

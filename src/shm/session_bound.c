@@ -94,9 +94,10 @@ lhi_bound_identify(const struct lhi_view *v, pid_t pid, struct lhi_bound *b)
 	fd = open_pidfd(pid);
 	if (fd < 0 && errno == ESRCH)
 		return fail_no_process(pid);
-	if (fd < 0 && errno == EINVAL)
+	if (fd < 0 && (errno == EINVAL || errno == ENOENT))	/* Linux 6.15 */
 		return lhi_fail(-EINVAL, "%d is the number of a thread, not of "
-		    "a process", (int)pid);
+		    "a process; give the number of its process (Tgid in "
+		    "/proc/%d/status)", (int)pid, (int)pid);
 	if (fd < 0)
 		return lhi_fail(errno == ENOSYS || errno == EPERM ?
 		    -EOPNOTSUPP : -errno, "cannot bind a session to process "

@@ -148,6 +148,16 @@ is "$status" 76 "of a process that has ended: 76"
 like "$err" "there is no process $sleeper, or it has ended" "  says so"
 run lh acquire --for-pid "$sleeper" disk
 is "$status" 76 "acquire, too: 76"
+python3 -c 'import threading, time
+t = threading.Thread(target=lambda: time.sleep(150), daemon=True)
+t.start()
+print(t.native_id, flush=True)
+time.sleep(150)' >"$dir/thread" &
+mind $!
+until_true 5000 test -s "$dir/thread"
+run lh acquire --for-pid "$(cat "$dir/thread")" disk
+is "$status" 64 "a thread's number: 64"
+like "$err" "is the number of a thread, not of a process" "  says so"
 bad() {		# bad PART ARGUMENT...
 	local want=$1
 

@@ -14,6 +14,7 @@ run lh session open job --ttl 60s
 is "$status $out" "0 job" "session open: its name"
 run lh session open job --ttl 5s
 is "$status $out" "0 job" "once more: the same"
+like "$err" "it keeps its ttl of 1m00s" "  with a warning that its ttl stays"
 run lh session renew job
 is "$status $out" "0 60" "session renew: the ttl in force"
 run lh session open --create-only job

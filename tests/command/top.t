@@ -139,6 +139,8 @@ run lh top --sort size
 is "$status" 64 "an order that is none: 64"
 run lh top k
 is "$status" 64 "an argument: 64"
+run timeout 5 "$LEASEHOLD" top -b -n 0
+is "$status" 64 "a count of 0: 64"
 run lh top -d x
 is "$status" 64 "a delay that is none: 64"
 

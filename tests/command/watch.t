@@ -89,6 +89,8 @@ run lh watch --prefix a b
 is "$status" 64 "a key and a prefix: 64"
 run lh watch -n x k
 is "$status" 64 "a count that is no number: 64"
+run timeout 5 "$LEASEHOLD" watch -n 0 k
+is "$status" 64 "a count of 0: 64"
 run lh watch -w x k
 is "$status" 64 "a time that is none: 64"
 
