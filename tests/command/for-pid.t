@@ -13,7 +13,7 @@ cat >"$dir/script" <<'END'
 leasehold() { "$LEASEHOLD" "$@"; }
 leasehold acquire --for-pid $$ disk,tape >"$0.lease" || exit
 echo $$ >"$0.pid"
-sleep 150 &
+sleep 150 >/dev/null 2>&1 &	# not the pipe that prove reads
 exec sleep 150
 END
 # shellcheck disable=SC2317
