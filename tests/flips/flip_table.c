@@ -159,6 +159,8 @@ flip_table_restore(struct table *t)
 	(void)unlink(floor);
 	if (stat(t_object(t->name), &st) != 0 || st.st_nlink != 2) {
 		(void)unlink(t_object(t->name));
-		(void)link(t->kept, t_object(t->name));
+		if (link(t->kept, t_object(t->name)) != 0)
+			bail_out("the table cannot be put back: %s",
+			    strerror(errno));
 	}
 }
