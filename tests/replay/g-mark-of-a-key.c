@@ -83,8 +83,10 @@ another_tick(void)
 		if (sh64_load(&m->claims[lid_claim(l.id[1]) - m->base].since) !=
 		    m->since)
 			break;
-		if (lh_release(lh, &l) != 0)
-			bail_out("not released");
+		if (lh_release(lh, &l) != 0) {
+			fail("not released: %s", lh_error_detail());
+			return;
+		}
 	}
 	is(i, 100, "a claim says since when it is held");
 	if (i < 100)
