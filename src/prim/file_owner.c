@@ -25,9 +25,9 @@
 #include <unistd.h>
 #include "prim/descriptor.h"
 #include "prim/file_owner.h"
+#include "prim/id_map.h"
 
 #define OVERFLOW_ID 65534u	/* where the kernel's cannot be read */
-#define RANGES_MAX 340		/* the kernel's limit */
 
 static unsigned
 read_overflow_id(const char *path)
@@ -44,23 +44,21 @@ read_overflow_id(const char *path)
 	return id;
 }
 
+static bool
+add_count(const struct lhi_id_range *r, void *arg)
+{
+	*(uint64_t *)arg += r->count;
+	return true;
+}
+
 /* True if each id has a number in this process's user namespace.  The kernel
  * lets no namespace map what the one around it does not, nor an id twice. */
 static bool
 is_map_full(const char *path)
 {
-	int fd = lhi_fd_open(path, O_RDONLY | O_CLOEXEC);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-	unsigned count;
 	uint64_t all = 0;
 
-	for (int i = 0; f != NULL && i < RANGES_MAX &&
-	    fscanf(f, "%*u %*u %u", &count) == 1; i++)
-		all += count;
-	if (f != NULL)
-		(void)fclose(f);
-	else if (fd >= 0)
-		(void)close(fd);
+	lhi_id_map_walk(path, add_count, &all);
 	return all >= UINT32_MAX;	/* the last number is no id */
 }
 

@@ -16,34 +16,31 @@
  * The map is read each time, because a process may enter another namespace.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
-#include "prim/descriptor.h"
+#include "prim/id_map.h"
 #include "shm/outer_uid.h"
 
-#define RANGES_MAX 340		/* the kernel's limit */
+struct sought {
+	uid_t inside, outside;
+};
+
+static bool
+find(const struct lhi_id_range *r, void *arg)
+{
+	struct sought *s = arg;
+
+	if (s->inside < r->inside || s->inside - r->inside >= r->count)
+		return true;
+	s->outside = (uid_t)(r->outside + (s->inside - r->inside));
+	return false;
+}
 
 uid_t
 lhi_outer_uid(uid_t inside)
 {
-	int saved = errno, fd = lhi_fd_open("/proc/self/uid_map", O_RDONLY |
-	    O_CLOEXEC);
-	FILE *map = fd < 0 ? NULL : fdopen(fd, "r");
-	unsigned from, to, count;
-	uid_t outside = inside;
+	struct sought s = { inside, inside };
+	int saved = errno;
 
-	for (int i = 0; map != NULL && i < RANGES_MAX &&
-	    fscanf(map, "%u %u %u", &from, &to, &count) == 3; i++) {
-		if (inside < from || inside - from >= count)
-			continue;
-		outside = to + (inside - from);
-		break;
-	}
-	if (map != NULL)
-		(void)fclose(map);
-	else if (fd >= 0)
-		(void)close(fd);
+	lhi_id_map_walk("/proc/self/uid_map", find, &s);
 	errno = saved;
-	return outside;
+	return s.outside;
 }
