@@ -21,12 +21,20 @@ ahead() {
 	unshare -T --monotonic "$s" --boottime "$s" "$@"
 }
 
+# same COMMAND...: in one that has the table's offsets, and its number as well
+# (other tests, beside this one, may take the number first: then again)
+same() {
+	for ((i = 0; i < 50; i++)); do
+		run ahead 5000 "$@"
+		[ "$status" = 65 ] || break
+	done
+}
 
 table time
 run ahead 5000 "$LEASEHOLD" session open --ttl 60s s
 is "$status" 0 "a session in one time namespace"
 # shellcheck disable=SC2016
-run ahead 5000 bash -c '"$LEASEHOLD" acquire --session s k >/dev/null &&
+same bash -c '"$LEASEHOLD" acquire --session s k >/dev/null &&
     stat -Lc %i /proc/self/ns/time'
 is "$status" 0 "  acquires a key, from another with the same offsets: $err"
 first=$out
@@ -48,8 +56,8 @@ for far in 100000 -4000 0; do
 done
 run lh run -n k true
 is "$status" 65 "so is the machine's own"
-run ahead 5000 "$LEASEHOLD" run -n k true
+same "$LEASEHOLD" run -n k true
 is "$status" 75 "with the same offsets the key is held"
-run ahead 5000 "$LEASEHOLD" rm --force
+same "$LEASEHOLD" rm --force
 is "$status" 0 "and the table can be removed"
 finish
