@@ -72,26 +72,29 @@ lhi_has_all_users(void)
 	return all;
 }
 
-bool
-lhi_uid_is_sure(uid_t shown)
+/* True if an id that is shown is no overflow id, or cannot be one here. */
+static bool
+is_sure(unsigned shown, const char *overflow, const char *map)
 {
 	int saved = errno;
-	bool sure = shown != read_overflow_id("/proc/sys/kernel/overflowuid") ||
-	    is_map_full("/proc/self/uid_map");
+	bool sure = shown != read_overflow_id(overflow) || is_map_full(map);
 
 	errno = saved;
 	return sure;
 }
 
 bool
+lhi_uid_is_sure(uid_t shown)
+{
+	return is_sure(shown, "/proc/sys/kernel/overflowuid",
+	    "/proc/self/uid_map");
+}
+
+bool
 lhi_gid_is_sure(gid_t shown)
 {
-	int saved = errno;
-	bool sure = shown != read_overflow_id("/proc/sys/kernel/overflowgid") ||
-	    is_map_full("/proc/self/gid_map");
-
-	errno = saved;
-	return sure;
+	return is_sure(shown, "/proc/sys/kernel/overflowgid",
+	    "/proc/self/gid_map");
 }
 
 static bool
