@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Issue 24 E1: `make install` installs everything: libraries, headers, pages of
-# every section, completion, units, documents, samples.  What it installs can be
-# used.  `make uninstall` leaves nothing of it, and touches nothing else.
+# every section, completion, units, documents, samples.  The installed files can
+# be used.  `make uninstall` leaves nothing of it, and touches nothing else.
 #
 # Otherwise a package would lack a file, and a user who removes leasehold would
 # find it there still.
