@@ -141,6 +141,7 @@ help:
 	@echo 'make bench	how fast, beside what; QUICK=1, TSV=1'
 	@echo 'make bench-check	instructions of the hot pairs, against bench/count/record; bench-update'
 	@echo 'make install	to $(PREFIX); DESTDIR is honoured'
+	@echo 'make dist	a tarball in build/, the same bytes each time'
 	@echo 'make fuzz	look for inputs that do harm (10 min a fuzzer)'
 	@echo 'make check-all	all of it, without shortcuts (hours); resumable'
 	@echo 'make abi-check	is the binary interface that of tests/abi? abi-update'
@@ -516,6 +517,18 @@ check-release:
 	$(call ready,release)
 	@$(PATIENT) $(call slow_first,$(TESTS) $(SHIM_TESTS))
 
+# What is to be installed, as it was built: what the build of a package runs
+# (debian/rules), in two minutes.
+UNITS	:= $(filter $(BUILD)/tests/unit/%,$(TESTS))
+NEEDS_built = tool lib $(UNITS)
+.PHONY: check-built
+check-built:
+	$(call ready,built)
+	@$(PROVE) $(UNITS)
+	@LEASEHOLD=$(abspath $(TOOL)) tests/as-job $(PROVE) \
+	    $(call slow_first,$(filter-out $(call marked,check-all), \
+	    $(wildcard tests/command/*.t)))
+
 NEEDS_env = tool lib $(ENV_OPS)
 .PHONY: check-env
 check-env:
@@ -720,6 +733,11 @@ install: all man
 
 uninstall: man
 	@$(INSTALL_WITH) tools/install uninstall
+
+# the same bytes each time, in a clone and in what it packs
+.PHONY: dist
+dist:
+	@tools/dist $(VERSION)
 
 clean:
 	rm -rf build
