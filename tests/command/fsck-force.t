@@ -19,6 +19,7 @@ fi
 undead() {
 	local file="$dir/pids.$1" run child job
 
+	rm -f "$file"
 	"$LEASEHOLD" run "$1" bash -c 'sleep 60 & echo $! $$; exec sleep 60' \
 	    >"$file" &
 	run=$!
@@ -43,6 +44,7 @@ is "$status" 75 "the run is killed, its child lives: force does not end that"
 like "$err" "bash[$killed]" "  it names the session"
 mv "$sign" "$dir/sign"
 kill -KILL "$heir"
+until_true 5000 gone "$heir"
 run lh run -n k true
 is "$status" 75 "the sign is removed by hand, the child killed: cannot tell"
 run lh fsck --repair
@@ -76,6 +78,7 @@ until_true 10000 lh status other
 undead k
 rm "$sign"
 kill -KILL "$heir"
+until_true 5000 gone "$heir"
 run lh fsck --repair --force
 is "$status" 75 "beside a session that lives: no repair"
 like "$err" "sleep[$living]" "  because of that one"
@@ -168,6 +171,7 @@ undead k
 poke "$killed" pid=1 "start=$(awk '{print $22}' /proc/1/stat)"
 rm "$sign"
 kill -KILL "$heir"
+until_true 5000 gone "$heir"
 run lh fsck --repair --force
 is "$status" 0 "a dead session's record names process 1: $err"
 run lh run -n k true

@@ -91,27 +91,24 @@ unset LEASEHOLD_SYSTEM LEASEHOLD_HELD LEASEHOLD_KEY LEASEHOLD_LOSS_FD LEASEHOLD_
 export LC_ALL=C.UTF-8 TERM=xterm
 
 clean() {
-	local t live
+	local t live of system=/dev/shm/leasehold.system files=("$dir")
 
 	[ "$finished$failed" = 10 ] || diag "--- noise:" "$(cat "$dir/noise")"
 	kill_minded
+	of=/dev/shm/leasehold.$EUID
 	for t in "${tables[@]}"; do
-		for live in "/dev/shm/leasehold.$(id -u)/$t".live.*; do
-			rm -f "/dev/shm/leasehold.$(id -u)/${live##*.}"-*.sign*
+		for live in "$of/$t".live.*; do
+			files+=("$of/${live##*.}"-*.sign*)
 		done
-		rm -f "/dev/shm/leasehold.$(id -u)/$t.table" \
-		    "/dev/shm/leasehold.system/$t.table" \
-		    "/dev/shm/leasehold.$(id -u)/$t.floor" \
-		    "/dev/shm/leasehold.system/$t.floor" \
-		    "/dev/shm/leasehold.$(id -u)/$t".live.* \
-		    "/dev/shm/leasehold.system/$t".live.*
+		files+=("$of/$t.table" "$of/$t.floor" "$of/$t".live.*
+		    "$system/$t.table" "$system/$t.floor" "$system/$t".live.*)
 	done
-	rm -rf "$dir"
+	rm -rf "${files[@]}"
 }
 trap clean EXIT
 
 # The watchdog: a test that takes two minutes (or $watch_s) hangs; it waits for our child.
-mkfifo "$dir/watch"
+mkfifo "$dir/watch" "$dir/naps"
 (
 	exec 3<>"$dir/watch" >/dev/null
 	read -r -t $((${watch_s:-120} * slow)) -u 3 _ && exit
@@ -168,7 +165,7 @@ table() {
 }
 
 object() {
-	echo "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.table"
+	echo "/dev/shm/leasehold.$EUID/$LEASEHOLD_TABLE.table"
 }
 
 diag() {
@@ -256,38 +253,56 @@ t_ms() {
 	echo $(($1 * slow))
 }
 
-# since 1970; no other program is started, which would take its time
+# look_at_clock: $now, in ms since 1970, without a process
+look_at_clock() {
+	now=${EPOCHREALTIME/[.,]/}
+	now=${now%???}
+}
+
 now_ms() {
-	local us=${EPOCHREALTIME/[.,]/}
+	local now
 
-	echo "${us%???}"
+	look_at_clock
+	echo "$now"
 }
 
+# nap MS: without a process, which `sleep` is
 nap() {
-	sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"
+	local s
+
+	printf -v s '%d.%03d' $(($1 / 1000)) $(($1 % 1000))
+	read -r -t "$s" <>"$dir/naps"
+	return 0
 }
 
-# until_true MS COMMAND...: until it succeeds; fails when time is up.
+# until_true MS COMMAND...: until it succeeds; fails when time is up.  It is asked
+# less often when it takes long.
 until_true() {
-	local end=$(($(now_ms) + $(t_ms "$1")))
+	local now end pause=10
 
+	look_at_clock
+	end=$((now + $1 * slow))
 	shift
 	until "$@" >/dev/null 2>&1; do
-		[ "$(now_ms)" -lt "$end" ] || return 1
-		sleep 0.01
+		look_at_clock
+		[ "$now" -lt "$end" ] || return 1
+		nap $pause
+		[ $pause -ge 50 ] || pause=$((pause + 5))
 	done
 }
 
 # run COMMAND...: $status, $out, $err, and how long it took in $took (ms).
 run() {
-	local began
+	local now began
 
-	began=$(now_ms)
+	look_at_clock
+	began=$now
 	"$@" >"$dir/out" 2>"$dir/err" </dev/null 3>&-
 	status=$?
-	took=$(($(now_ms) - began))
-	out=$(cat "$dir/out")
-	err=$(cat "$dir/err")
+	look_at_clock
+	took=$((now - began))
+	out=$(<"$dir/out")
+	err=$(<"$dir/err")
 }
 
 # own_places: in a mount namespace of its own (unshare -m), an /etc with users and
@@ -387,9 +402,25 @@ is_free() {
 	! lh status "$1" 2>/dev/null
 }
 
+# listed LIST KEY: how many there are in this list of the key's status; jq, whose
+# start takes ten times as long as the command's, is left to what is asserted
+listed() {
+	local json n=0
+
+	json=$(lh status --json "$2")
+	[[ $json == *"\"$1\": ["* ]] || return
+	json=${json#*"\"$1\": ["}
+	json=${json%%$'\n  ]'*}
+	while [[ $json == *$'\n    {'* ]]; do
+		json=${json#*$'\n    {'}
+		n=$((n + 1))
+	done
+	echo $n
+}
+
 # waiters KEY: how many wait
 waiters() {
-	lh status --json "$1" | jq '.waiters | length'
+	listed waiters "$1"
 }
 
 has_waiters() {
@@ -398,7 +429,7 @@ has_waiters() {
 
 # holders KEY: how many hold it
 holders() {
-	lh status --json "$1" | jq '.holders | length'
+	listed holders "$1"
 }
 
 has_holders() {
@@ -426,21 +457,33 @@ slain() {
 }
 
 holder_pid() {
-	lh status --json "$1" | jq '.holders[0].pid'
+	[[ $(lh status --json "$1") =~ '"pid": '([0-9]+) ]]
+	echo "${BASH_REMATCH[1]}"
 }
 
 exists() {
 	[ -e "$1" ]
 }
 
+# state_of PID: $state, by its letter; empty: no such process
+state_of() {
+	state=
+	{ read -r state <"/proc/$1/stat"; } 2>/dev/null
+	state=${state##*) }
+	state=${state%% *}
+}
+
 # gone PID: no such process, or a zombie that only waits to be reaped
 gone() {
 	local state
 
-	state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null) || return 0
+	state_of "$1"
 	[ -z "$state" ] || [ "$state" = Z ]
 }
 
 is_stopped() {
-	[ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null)" = T ]
+	local state
+
+	state_of "$1"
+	[ "$state" = T ]
 }

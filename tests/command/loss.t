@@ -62,7 +62,7 @@ kill -STOP "$continued"
 for what in tidies sleeps; do
 	bg "$LEASEHOLD" run --ttl "$((2 * long))ms" $what bash -c "
 	    trap 'echo told >$dir/$what.told; exit 0' TERM
-	    echo \$\$ >$dir/$what; while :; do sleep 0.05; done"
+	    echo \$\$ >$dir/$what; while :; do read -r -t 0.05 <>$dir/naps; done"
 	eval "$what=$pid"
 	until_true 5000 test -s "$dir/$what"
 	[ $what = tidies ] || kill -STOP "$(cat "$dir/sleeps")"
@@ -76,7 +76,7 @@ past_deadline() {
 	hold k bash -c 'echo $$ >'"$dir/pid"'
 	    setsid sleep 61 & echo $! >'"$dir/apart"'
 	    bash -c "trap \"\" TERM; echo \$\$ >'"$dir/deaf"'
-		while :; do sleep 0.1; done" &
+		while :; do read -r -t 0.1 <>'"$dir/naps"'; done" &
 	    (sleep 62 & echo $! >'"$dir/orphan"')
 	    wait'
 	until_true 5000 test -s "$dir/deaf"
@@ -166,8 +166,8 @@ is "$status" 76 "ended while we were stopped, and others had the key: 76"
 like "$(cat "$dir/log")" "lost before the command ended" "  and why"
 
 # The whole group is stopped (^Z), the command too: it must not run on.
-hold k bash -c 'echo $$ >'"$dir/pid"'; while :; do date +%s%3N >'"$dir/beat"'
-    sleep 0.02; done'
+hold k bash -c 'echo $$ >'"$dir/pid"'; while :; do echo "$EPOCHREALTIME" >'"$dir/beat"'
+    read -r -t 0.02 <>'"$dir/naps"'; done'
 until_true 5000 test -s "$dir/beat"
 command=$(cat "$dir/pid")
 kill -STOP "$command" "$holder"
