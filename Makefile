@@ -60,9 +60,9 @@ LDFLAGS_arm64 := -L$(ARM64_LIB) -Wl,-rpath-link,$(ARM64_LIB) \
 		   -Wl,--wrap=madvise
 # a shim that is killed at points is not stepped
 build/hooks/src/shim/%.o: CFLAGS_hooks += -O0
-# The header's sum, of which each bit is tried when it is wrong, and the look at
-# all claims when an attachment ends: 12 s of the unit tests otherwise.
-OPTIMISED := src/shm/table_object src/api/table_api
+# The hash of the header, of which each bit is tried when it is wrong, and the
+# look at all claims when an attachment ends: 12 s of the unit tests otherwise.
+OPTIMISED := src/base/hash src/api/table_api
 $(OPTIMISED:%=build/asan/%.o): CFLAGS_asan += -O1
 # to be built by clang
 CFLAGS_libfuzzer := -fsanitize=fuzzer-no-link,address,undefined \

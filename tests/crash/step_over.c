@@ -21,10 +21,10 @@
 #include "crash/symbol.h"
 
 #define CHANGERS_MAX 32
-#define HASHES_MAX 128
+#define HASHES_MAX 16
 
 static struct span vdso, program;
-static struct span hashes[HASHES_MAX];	/* XXH3's, a copy a source */
+static struct span hashes[HASHES_MAX];	/* src/base/hash.c */
 static size_t n_hashes;
 static uint64_t changers[CHANGERS_MAX];
 static size_t n_changers;
@@ -67,7 +67,9 @@ find_spans(void)
 	if (program.to != 0)
 		return;
 	(void)dl_iterate_phdr(find_code, NULL);
-	n_hashes = symbol_find("XXH3_", hashes, HASHES_MAX);
+	n_hashes = symbol_find("lhi_hash", hashes, HASHES_MAX);
+	n_hashes += symbol_find("XXH3_", &hashes[n_hashes],
+	    HASHES_MAX - n_hashes);
 }
 
 /* The program's own code: not libc's, not that of its hashes. */

@@ -2,6 +2,7 @@
 /* Prints the layout fingerprint of the headers that it is compiled with. */
 #include <inttypes.h>
 #include <stdio.h>
+#include "base/hash.c"
 #include "shm/geometry.c"
 
 int
