@@ -127,8 +127,8 @@ rates_read(struct rates *l, struct lh *lh, const struct rates *before)
 	l->at_ns = lh_clock_ns(lh);
 	l->stats.size = sizeof(l->stats);
 	e = lh_stats(lh, &l->stats);
-	if (l->stats.sessions > 0)
-		l->stats.sessions--;	/* our own */
+	if (l->stats.sessions > 0 && lh_session_id(lh) != 0)
+		l->stats.sessions--;	/* our own, if we have one */
 	if (e == 0)
 		e = lh_list(lh, NULL, add_key, l);
 	if (e != 0 || l->n == 0)

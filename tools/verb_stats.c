@@ -288,9 +288,12 @@ verb_stats(int argc, char **argv)
 	if (o.shim) {
 		status = print_shim(lh);
 	} else if (e == 0) {
-		/* without our own, of which the kernel tells as well */
-		s.sessions -= s.sessions > 0;
-		s.deaths_told -= s.deaths_told > 0;
+		/* without our own, of which the kernel tells as well; we
+		 * have none of another user's table, or of a full one */
+		if (lh_session_id(lh) != 0) {
+			s.sessions -= s.sessions > 0;
+			s.deaths_told -= s.deaths_told > 0;
+		}
 		status = print_stats(lh, &s, &o);
 	} else {
 		status = message_error(e, lh_error_detail(), "cannot look at "

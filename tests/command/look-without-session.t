@@ -8,6 +8,17 @@
 # Otherwise a member could lock the operator out.
 . "$(dirname "$0")/lib.sh"
 
+# counts_sessions WHAT: all $sessions; the command has none to leave out
+counts_sessions() {
+	is "$(lh stats --json | jq .sessions)" "$sessions" \
+	    "$1: stats --json counts every session"
+	is "$(lh stats | awk '$1 == "sessions" { print $2; exit }')" \
+	    "$sessions" "$1: stats, too"
+	is "$(lh stats --prometheus | sed -n 's/^leasehold_sessions{.*} //p')" \
+	    "$sessions" "$1: stats --prometheus, too"
+	like "$(lh top -b -n 1)" " $sessions sessions" "$1: top, too"
+}
+
 # look WHAT [STATUS]: the verbs, while $holder has key0; fsck has that status
 look() {
 	run lh list
@@ -23,6 +34,7 @@ look() {
 	is "$status" 0 "$1: stats"
 	run lh stats --sessions
 	is "$status" 0 "$1: stats --sessions"
+	[ -z "${sessions:-}" ] || counts_sessions "$1"
 	run lh fsck
 	is "$status" "${2:-0}" "$1: fsck"
 	run lh verify key0 1
@@ -83,7 +95,9 @@ ok "all of its sessions are in use ($n)" [ $n -ge 7 ]
 run lh run other true
 is "$status" 73 "a run gets none"
 like "$err" "1 of them named sessions: destroy or close some" "  and says so"
+sessions=$((n + 1))
 look "no session"
+sessions=
 
 table locked
 "$LEASEHOLD" run --on-loss warn key0 sleep 60 &
