@@ -20,6 +20,10 @@
  * afterwards.  A grant with its own release or break, by token, is certain
  * whatever else is missing (log_history.c).
  *
+ * A copy (--file) shows what was until its last event.  Nobody is certain to
+ * have held the key after that: a grant may have followed.  A holder is, if a
+ * later event shows it.
+ *
  * Where the table's clock is that of another time namespace, its events are
  * compared with the moment by the wall clock at its creation, which may have
  * been set since: no answer is certain then.
@@ -76,7 +80,20 @@ collect_keyless_event(const struct lh_log_entry *e, void *arg)
 
 	if (!o->seen || e->number < o->number)
 		*o = (struct oldest){ e->number, e->time_ns, true };
+	if (e->epoch_ms > p->latest_ms)
+		p->latest_ms = e->epoch_ms;
 	return e->key_hash == 0 ? collect_event(e, arg) : 0;
+}
+
+/*
+ * True if the recorder has all events up to that moment.  A copy does not say
+ * when it was made, and is not made at one instant: its last event may have
+ * been recorded while other parts were copied already.
+ */
+static bool
+is_covered(const struct past *p)
+{
+	return p->o->file == NULL || p->at_ms <= p->latest_ms - LOG_LATE_MS;
 }
 
 static int
@@ -224,6 +241,7 @@ static int
 print_text(struct past *p, bool certain)
 {
 	char name[NAME_MAX_TEXT], when[MOMENT_MAX], since[MOMENT_MAX];
+	char last[MOMENT_MAX];
 
 	(void)text_name(name, p->o->key);
 	(void)show_event_moment(when, p->at_ms);
@@ -241,6 +259,10 @@ print_text(struct past *p, bool certain)
 	if (p->now.other_clock)
 		printf("(which of its times that was is not known here: the "
 		    "table is of another time namespace)\n");
+	else if (!certain && !is_covered(p))
+		printf("(the copy's last event is of %s: what was done since, "
+		    "or up to %d s before, may be missing from it)\n",
+		    show_event_moment(last, p->latest_ms), LOG_LATE_MS / 1000);
 	else if (!certain)
 		printf("(what programs acquire through the library, without a "
 		    "wait, is recorded only while 'leasehold log --grants "
@@ -255,7 +277,7 @@ print_text(struct past *p, bool certain)
 int
 log_at(const struct log_opts *o)
 {
-	struct past p = { .o = o, .lost_ns = INT64_MIN };
+	struct past p = { .o = o, .lost_ns = INT64_MIN, .latest_ms = 0 };
 	int error, status = moment_parse(o->at, &p.at_ms);
 	bool certain;
 
@@ -266,7 +288,8 @@ log_at(const struct log_opts *o)
 	error = log_now_ask(&p.now, o);
 	if (error == 0)
 		error = read_history(&p);
-	certain = p.settled && p.n_holders == 0 && !p.now.other_clock;
+	certain = p.settled && p.n_holders == 0 && !p.now.other_clock &&
+	    is_covered(&p);
 	for (size_t i = 0; i < p.n_holders; i++) {
 		p.holders[i].certain &= p.holders[i].stayed &&
 		    !p.now.other_clock;

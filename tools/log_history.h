@@ -42,6 +42,8 @@ struct past {
 					 * size 0: none */
 	struct oldest oldest[RECORDS_MAX];	/* indexed by session record */
 	int64_t lost_ns;	/* events up to this time may be missing */
+	int64_t latest_ms;	/* of all events, when the last was; since
+				 * 1970 */
 	bool complete;		/* every grant is recorded */
 	bool settled;		/* all holders are known */
 	bool no_memory;

@@ -8,6 +8,9 @@
 #include <leasehold.h>
 #include "open_table.h"
 
+/* An event is recorded no later than that after its time. */
+#define LOG_LATE_MS 2000
+
 struct log_opts {
 	struct table_opts table;
 	const char *file;	/* NULL: a table */

@@ -33,8 +33,7 @@
 #include "verbs.h"
 
 #define RECORDS_MAX 4096
-#define LATE_NS (2 * INT64_C(1000000000)) /* an event is recorded no later
-					   * than that after its time */
+#define LATE_NS (LOG_LATE_MS * INT64_C(1000000))
 
 static const char help[] =
 "usage: leasehold log [OPTION...] [KEY]\n"

@@ -58,4 +58,29 @@ run lh log --at now --json tape
 is "$status/$out" 65/ "    as JSON"
 run lh log tape
 is "$status" 0 "  its events can be read still"
+
+# A copy does not say when it was made: what came after its last event is not
+# known, and what came just before may have been recorded too late for it.
+table log-copy
+lh log --grants on >/dev/null 2>&1 || lh run other true
+lh log --grants on >/dev/null
+lh run k true
+sleep 0.1
+free="@$(date +%s.%N)"
+sleep 2.5
+lh run other true
+cp --sparse=always "$(object)" "$dir/copy"
+bg "$LEASEHOLD" run k sleep 100
+until_true 5000 is_held k
+run lh log --at now k
+is "$status" 0 "held now: the table says so"
+run lh log --file "$dir/copy" --at now k
+is "$status" 66 "  a copy from before: 66"
+like "$out" "nobody is known to have held k" "    says so"
+like "$out" "the copy's last event is of" "    says why"
+run lh log --file "$dir/copy" --at now --json k
+is "$status/$(jq -c '[.certain, (.holders | length)]' <<<"$out")" \
+    "66/[false,0]" "    as JSON"
+run lh log --file "$dir/copy" --at "$free" k
+is "$status" 1 "  of a time before its last event it is certain: 1"
 finish
