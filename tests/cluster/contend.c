@@ -5,7 +5,7 @@
  *
  * A line of OUT is a grant: when it came, when it was left (CLOCK_BOOTTIME, ns,
  * the same on all "hosts" of one machine), the token, the mode.  The lease is
- * looked at all the time: it was left when it was last good, which is after
+ * looked at again and again: it was left when it was last good, which is after
  * that second moment; a holder that is told that it lost its lease has not had
  * it since.  What else happened is counted in the last line.  Judged by
  * tests/cluster/judge.
@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 #include <leasehold.h>
@@ -41,14 +42,13 @@ now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* A little, for a turn of something that takes so long in all. */
+/* Sleeps that long: what turns without sleeping keeps a processor busy. */
 static void
 rest_us(unsigned us)
 {
 	struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
 
-	if (us >= 200)
-		(void)nanosleep(&ts, NULL);
+	(void)nanosleep(&ts, NULL);
 }
 
 static unsigned long grants, lost, away, timed_out, other, refused, kept_out;
@@ -101,7 +101,8 @@ have(struct lh *lh, const struct lh_lease *l, bool guarded, unsigned hold_us)
 		refused += !in;
 		if (now >= end || !in)
 			return good;
-		rest_us(hold_us < 10000 ? hold_us / 10 : 1000);
+		rest_us(hold_us < 500 ? hold_us :
+		    hold_us < 10000 ? hold_us / 10 : 1000);
 		now = now_ns();
 	}
 	lost++;
@@ -153,6 +154,7 @@ main(int argc, char **argv)
 		return 1;
 	}
 	find_gate();
+	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	if (getenv("TTL_MS") != NULL)
 		o.ttl_ms = strtoll(getenv("TTL_MS"), NULL, 10);
 	(void)setvbuf(f, NULL, _IOLBF, 0);	/* it is read meanwhile */

@@ -102,7 +102,10 @@ logged() {
 
 # boot_ns: what contend has its times of
 boot_ns() {
-	awk '{ printf "%.0f\n", $1 * 1000000000 }' /proc/uptime
+	local up
+
+	read -r up _ </proc/uptime
+	echo "${up/./}0000000"
 }
 
 # grants_of I FROM TO: how many host I was granted between two boot_ns

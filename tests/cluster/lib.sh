@@ -63,7 +63,7 @@ free_ports() {
 		echo "Bail out! no ports"
 		exit 1
 	}
-	free=$(cat "$dir/ports$n_free")
+	free=$(<"$dir/ports$n_free")
 }
 
 # url I PORT: of member I
@@ -75,8 +75,10 @@ url() {
 member() {
 	local i=$1
 
+	# with one processor Go does not look for work on the others
 	# shellcheck disable=SC2086
-	bg ${member_in[$i]:-} bash -c 'exec etcd "$@" >/dev/null 2>&1' - \
+	bg ${member_in[$i]:-} env GOMAXPROCS=1 GOGC=400 \
+	    bash -c 'exec etcd "$@" >/dev/null 2>&1' - \
 	    --name "n$i" --data-dir "${data_of[$i]:-$data/$i}" \
 	    --listen-client-urls "$(url "$i" "${client[$i]}")" \
 	    --advertise-client-urls "$(url "$i" "${client[$i]}")" \
@@ -100,7 +102,7 @@ ask() {
 }
 
 answers() {
-	ask "$1" health | grep -q true
+	[[ $(ask "$1" health) == *true* ]]
 }
 
 # etcd N: a cluster of so many members
@@ -129,18 +131,17 @@ etcd_up() {
 # leader: the number of the member that leads; one may have to be elected, or
 # to be let run
 leader() {
-	local i id lead end
+	local i status end
 
 	end=$(($(now_ms) + 10000))
 	while [ "$(now_ms)" -lt $end ]; do
 		for i in "${!members[@]}"; do
-			read -r id lead < <(ask "$i" v3/maintenance/status \
-			    -d '{}' |
-			    jq -r '"\(.header.member_id) \(.leader)"')
-			[ "${id:-null}" != null ] && [ "$id" = "$lead" ] &&
+			status=$(ask "$i" v3/maintenance/status -d '{}')
+			[[ $status =~ '"member_id":"'([0-9]+) ]] || continue
+			[[ $status == *"\"leader\":\"${BASH_REMATCH[1]}\""* ]] &&
 			    echo "$i" && return
 		done
-		sleep 0.1
+		nap 100
 	done
 }
 

@@ -91,7 +91,7 @@ end=$(($(now_ms) + seconds * 1000))
 while [ "$(now_ms)" -lt $end ]; do
 	[ "${#mend[@]}" -ge 3 ] || [ $((RANDOM % 4)) != 0 ] || fault
 	mend_now ""
-	sleep 0.05
+	nap 50
 done
 mend_now all
 diag "${events#; }"

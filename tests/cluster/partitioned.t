@@ -70,7 +70,7 @@ for ((round = 0; round < rounds; round++)); do
 	nap 1500
 	cut_host
 done
-judged 5000 "partitioned"
+judged 1000 "partitioned"
 of=kept judged 50 "kept until it was cut off"
 like "$(cat "$dir/1/log")" "leases of cluster keys are lost" "the log tells"
 all_well 3
