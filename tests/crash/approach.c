@@ -74,6 +74,7 @@ run_to(struct trial *p, pid_t pid, const struct point *point, enum pace pace,
 		} else if (step_over_is_clock(at.rip)) {
 			lived = step_over_call(p, pid, &at);
 		} else {
+			late_sleep_follow(point->late, &nth, pid, at.rip);
 			lived = tracee_step(p, pid, &at);
 		}
 		if (!lived)

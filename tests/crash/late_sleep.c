@@ -12,7 +12,10 @@
  *
  * So a recording moves the deadline of a sleep that would be late, and it is
  * about as long as at full speed.  The rounds of one that is late are worth
- * looking at, too, where there is time (trace_be_late()).
+ * looking at, too, where there is time (trace_be_late()).  But a machine with
+ * other work may step so slowly that every sleep is late.  Nobody would see the
+ * process asleep, and the wait would not end.  So at most LATE_MAX sleeps of a
+ * recording are late, and the next ones are not.
  *
  * Such a recording notes for each sleep whether it was late.  A run at full
  * speed is delayed at the entry to the same sleeps (by their number) until
@@ -26,6 +29,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
@@ -37,6 +41,7 @@
 
 #define STEP_NS 100000		/* from the look at the clock to the call */
 #define SLEEP_NS (20 * NS_A_MS)	/* of the first in a queue, at full speed */
+#define LATE_MAX 10
 #define HOLD_MAX_NS (1000 * NS_A_MS)	/* later than any look again */
 
 struct late_sleep *
@@ -98,7 +103,7 @@ late_sleep_note(struct late_sleep *l, pid_t pid, bool on_time)
 	if (!is_sleep(pid, tracee_at_call() ? r.orig_rax : r.rax, &r, &until))
 		return;
 	now = trial_now_ns();
-	if (on_time && until <= now + STEP_NS &&
+	if ((on_time || l->n_late >= LATE_MAX) && until <= now + STEP_NS &&
 	    set_deadline(pid, &r, now + SLEEP_NS))
 		until = now + SLEEP_NS;
 	if (l->n == l->room) {
@@ -107,7 +112,25 @@ late_sleep_note(struct late_sleep *l, pid_t pid, bool on_time)
 		if (l->was == NULL)
 			bail_out("out of memory");
 	}
-	l->was[l->n++] = until <= now + STEP_NS;
+	l->n_late += l->was[l->n++] = until <= now + STEP_NS;
+}
+
+void
+late_sleep_follow(const struct late_sleep *l, size_t *nth, pid_t pid,
+    uint64_t rip)
+{
+	struct user_regs_struct r = { 0 };
+	int64_t until, now = trial_now_ns();
+	size_t i;
+
+	if (memcmp((const void *)(uintptr_t)rip, "\x0f\x05", 2) != 0)
+		return;
+	(void)ptrace(PTRACE_GETREGS, pid, NULL, &r);
+	if (!is_sleep(pid, r.rax, &r, &until))
+		return;
+	i = (*nth)++;
+	if ((i >= l->n || !l->was[i]) && until <= now + STEP_NS)
+		(void)set_deadline(pid, &r, now + SLEEP_NS);
 }
 
 bool

@@ -12,16 +12,25 @@
 struct late_sleep {
 	struct late_sleep *next;
 	unsigned char *was;
-	size_t n, room;
+	size_t n, room, n_late;
 };
 
 struct late_sleep *late_sleep_make(void);
 
 /*
  * The process is about to make a system call: if that is a sleep, note it.
- * With on_time a sleep that would be late gets another deadline, and is none.
+ * With on_time, or when many were late, a sleep that would be late gets another
+ * deadline, and is none.
  */
 void late_sleep_note(struct late_sleep *l, pid_t pid, bool on_time);
+
+/*
+ * The process is stepped, and about to execute an instruction.  If that begins
+ * a sleep, the *nth (0: the first), which was not late in the recording, then
+ * this one will not be either.
+ */
+void late_sleep_follow(const struct late_sleep *l, size_t *nth, pid_t pid,
+    uint64_t rip);
 
 /* Was there one that was late? */
 bool late_sleep_any(const struct late_sleep *l);

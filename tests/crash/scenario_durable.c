@@ -124,7 +124,7 @@ prep_barred(struct trial *p)
 	if (p->result != 0 || sh64_load(&sub.lh->v.hdr->durable_ceiling) <= d)
 		blame(p, "staging: no other range");
 	sub.opts.mode = LH_SHARED;
-	sub.opts.max_wait_ms = 20000;
+	sub.opts.max_wait_ms = SUB_WAIT_MS;
 }
 
 static void

@@ -40,7 +40,7 @@ prep_cancelled(struct trial *p)
 	pthread_t thread;
 
 	prep_warm(p);
-	sub.opts.max_wait_ms = 20000;
+	sub.opts.max_wait_ms = SUB_WAIT_MS;
 	sub.opts.cancel = &sub.cancel;
 	if (pthread_create(&thread, NULL, throw_switch, p) != 0)
 		blame(p, "staging: no thread");

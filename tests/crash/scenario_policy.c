@@ -41,7 +41,7 @@ static void
 prep_live_wait(struct trial *p)
 {
 	prep_live(p);
-	sub.opts.max_wait_ms = 20000;
+	sub.opts.max_wait_ms = SUB_WAIT_MS;
 }
 
 static void

@@ -53,7 +53,7 @@ static void
 prep_reader_long(struct trial *p)
 {
 	prep_reader(p);
-	sub.opts.max_wait_ms = 20000;
+	sub.opts.max_wait_ms = SUB_WAIT_MS;
 }
 
 /* Alone again and again, so that it stays in the chain, idle. */

@@ -66,7 +66,7 @@ static void
 prep_request_long(struct trial *p)
 {
 	prep_request_warm(p);
-	sub.opts.max_wait_ms = 20000;
+	sub.opts.max_wait_ms = SUB_WAIT_MS;
 }
 
 static void

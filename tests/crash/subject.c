@@ -64,7 +64,7 @@ void
 prep_warm_long(struct trial *p)
 {
 	prep_warm(p);
-	sub.opts.max_wait_ms = 20000;
+	sub.opts.max_wait_ms = SUB_WAIT_MS;
 }
 
 void

@@ -13,6 +13,9 @@
 #include "crash/scenario.h"
 
 #define SUB_LONG_MS 60000
+/* of a wait that somebody ends; one that goes on too long is ended by the time
+ * that is used (tracee_watch()), whatever else the machine does */
+#define SUB_WAIT_MS 600000
 
 struct subject {
 	struct lh *lh;
