@@ -11,7 +11,9 @@
 
 enum kind { PLAIN, DURABLE, CLUSTER, N_KINDS };
 
-/* A table, as it was made, and what is told of a flip. */
+#define BATCH 64		/* flips that one process tries */
+
+/* A table, as it was made, and what is told of some flips. */
 struct table {
 	enum kind kind;
 	const char *name;
@@ -19,8 +21,9 @@ struct table {
 	unsigned char *golden;
 	char kept[300];		/* another name of the object */
 	struct answer {
-		char why[400];
-		int judged;	/* findings */
+		char why[400];	/* the flip after those was bad */
+		size_t tried;	/* flips that were not bad */
+		int judged[BATCH];	/* findings, of each */
 	} *answer;		/* in memory that the child shares */
 };
 

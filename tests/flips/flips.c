@@ -16,9 +16,10 @@
  * key, an unused one, a request, and a named session that has ended.  Its
  * object is restored in place between flips.
  *
- * For each flip a child process asks the checker (a dry run of the repair),
- * opens the table and acquires its keys; then, with the flip once more, repairs
- * it, asks again, and acquires all keys.  Bad is:
+ * A child process tries some flips, one after the other, until one is bad; the
+ * next child goes on behind that one.  For each flip it asks the checker (a dry
+ * run of the repair), opens the table and acquires its keys; then, with the
+ * flip once more, repairs it, asks again, and acquires all keys.  Bad is:
  *
  *	judged sound, but a key cannot be acquired and released
  *	repaired, but not sound
@@ -142,13 +143,13 @@ judge(struct table *t)
 }
 
 static void
-try_flip(struct table *t, size_t off, unsigned bit)
+try_flip(struct table *t, size_t off, unsigned bit, int *judged)
 {
 	int findings, left;
 
 	flip(t, off, bit);
 	findings = judge(t);
-	t->answer->judged = findings;
+	*judged = findings;
 	if (!is_there(t))
 		is_bad(t, "the table was removed by a dry run");
 	use_keys(t, findings == 0, findings == 0 ? "sound" : "damaged");
@@ -167,32 +168,62 @@ try_flip(struct table *t, size_t off, unsigned bit)
 	use_keys(t, true, "repaired");
 }
 
-/* True if it was bad; the child's answer says why. */
-static bool
-play(struct table *t, size_t off, unsigned bit)
+/* Where structures of one kind are. */
+struct part {
+	const char *name;
+	uint64_t at, n;
+	size_t size;
+};
+
+/* A bit of an object of some kind of structure. */
+struct one_flip {
+	const struct part *p;
+	uint64_t i;
+	size_t at;
+	unsigned bit;
+};
+
+static size_t
+offset_of(const struct one_flip *f)
 {
+	return f->p->at + f->i * f->p->size + f->at;
+}
+
+/*
+ * Tries flips in a child, until one is bad; returns how many were not.  The
+ * child's answer has the judgement of each, and why the one after those was
+ * bad.
+ */
+static size_t
+play(struct table *t, const struct one_flip *flips, size_t n)
+{
+	struct answer *a = t->answer;
 	int status;
 	pid_t pid;
 
-	t->answer->why[0] = '\0';
-	t->answer->judged = 0;
+	memset(a, 0, sizeof(*a));
 	pid = fork();
 	if (pid == 0) {
-		(void)alarm(HANG_S);
 		(void)signal(SIGALRM, SIG_DFL);
-		try_flip(t, off, bit);
+		for (; a->tried < n; a->tried++) {
+			(void)alarm(HANG_S);
+			try_flip(t, offset_of(&flips[a->tried]),
+			    flips[a->tried].bit, &a->judged[a->tried]);
+		}
 		_exit(0);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		bail_out("no child");
 	if (WIFSIGNALED(status))
-		(void)snprintf(t->answer->why, sizeof(t->answer->why), "%s",
+		(void)snprintf(a->why, sizeof(a->why), "%s",
 		    WTERMSIG(status) == SIGALRM ? "no end" :
 		    strsignal(WTERMSIG(status)));
-	else if (status != 0 && t->answer->why[0] == '\0')
-		(void)snprintf(t->answer->why, sizeof(t->answer->why),
-		    "exit status %d", WEXITSTATUS(status));
-	return status != 0;
+	else if (status != 0 && a->why[0] == '\0')
+		(void)snprintf(a->why, sizeof(a->why), "exit status %d",
+		    WEXITSTATUS(status));
+	if ((status == 0) != (a->tried == n))
+		bail_out("%zu of %zu flips, status %d", a->tried, n, status);
+	return a->tried;
 }
 
 /* --- which bits -------------------------------------------------------------
@@ -215,32 +246,26 @@ static const struct field fields[] = {
 };
 #define N_FIELDS (sizeof(fields) / sizeof(fields[0]))
 
-/* Where structures of one kind are. */
-struct part {
-	const char *name;
-	uint64_t at, n;
-	size_t size;
-};
-
 #define N_PARTS 12
 
+/* (Those that take longest first; flips of chunks make others wait.) */
 static void
 list_parts(const struct lhi_geometry *g, struct part parts[N_PARTS])
 {
 	const struct part all[N_PARTS] = {
+		{ "shm_chunk", g->chunks_off, g->n_chunks,
+		    sizeof(struct shm_chunk) },
+		{ "shm_ring", g->rings_off, g->max_sessions,
+		    sizeof(struct shm_ring) },
 		{ "shm_header", 0, 1, sizeof(struct shm_header) },
 		{ "shm_session", g->sessions_off, g->max_sessions,
 		    sizeof(struct shm_session) },
-		{ "shm_chunk", g->chunks_off, g->n_chunks,
-		    sizeof(struct shm_chunk) },
 		{ "shm_claim", g->claims_off, g->n_claims,
 		    sizeof(struct shm_claim) },
 		{ "shm_slot", g->slots_off, g->n_slots,
 		    sizeof(struct shm_slot) },
 		{ "shm_long", g->long_off, g->n_long,
 		    sizeof(struct shm_long) },
-		{ "shm_ring", g->rings_off, g->max_sessions,
-		    sizeof(struct shm_ring) },
 		{ "shm_request", g->requests_off, g->n_requests,
 		    sizeof(struct shm_request) },
 		{ "shm_value", g->values_off, g->n_values,
@@ -291,31 +316,62 @@ field_at(const char *part, size_t off)
 	return N_FIELDS;
 }
 
+static struct one_flip *chosen;
+static size_t n_chosen, room;
+
 static void
-count_flip(struct table *t, const struct part *p, uint64_t i, size_t at,
-    unsigned bit, struct tally *sum)
+add_flip(const struct part *p, uint64_t i, size_t at, unsigned bit)
 {
-	size_t off = p->at + i * p->size + at;
-	bool bad = play(t, off, bit);
-	size_t f = field_at(p->name, at);
+	if (n_chosen == room) {
+		room = room * 2 + 1024;
+		chosen = realloc(chosen, room * sizeof(*chosen));
+		if (chosen == NULL)
+			bail_out("no memory");
+	}
+	chosen[n_chosen++] = (struct one_flip){ p, i, at, bit };
+}
+
+static void
+count_flip(struct table *t, const struct one_flip *one, int judged,
+    const char *why, struct tally *sum)
+{
+	size_t f = field_at(one->p->name, one->at);
 
 	sum->flips++;
-	sum->damage += t->answer->judged != 0;
-	if (!bad && t->answer->judged == 0 && f < N_FIELDS)
+	sum->damage += judged != 0;
+	if (why == NULL && judged == 0 && f < N_FIELDS)
 		sum->unseen[f]++;
-	if (!bad)
-		return;
-	if (sum->bad++ < SHOWN)
+	if (why != NULL && sum->bad++ < SHOWN)
 		diag("--bit %s %zu %u: %s %llu, %s, bit %zu: %s",
-		    kind_names[t->kind], off, bit, p->name,
-		    (unsigned long long)i, f < N_FIELDS ? fields[f].name : "",
-		    8 * (at % 8) + bit, t->answer->why);
-	t_watch();
+		    kind_names[t->kind], offset_of(one), one->bit,
+		    one->p->name, (unsigned long long)one->i,
+		    f < N_FIELDS ? fields[f].name : "",
+		    8 * (one->at % 8) + one->bit, why);
+}
+
+static void
+play_all(struct table *t, struct tally *sum)
+{
+	const struct answer *a = t->answer;
+
+	for (size_t next = 0; next < n_chosen;) {
+		size_t n = n_chosen - next < BATCH ? n_chosen - next : BATCH;
+		size_t fine = play(t, chosen + next, n);
+
+		for (size_t i = 0; i < fine; i++)
+			count_flip(t, &chosen[next + i], a->judged[i], NULL,
+			    sum);
+		if (fine < n)
+			count_flip(t, &chosen[next + fine], a->judged[fine],
+			    a->why, sum);
+		next += fine < n ? fine + 1 : n;
+		t_watch();
+	}
 }
 
 /* Of each field, in the first object of its kind that is in use, three bits. */
 static void
-flip_one_of_each(struct table *t, const struct part *p, struct tally *sum)
+add_some_of_each(const struct table *t, const struct part *p)
 {
 	size_t from = 0;
 	uint64_t i = 0;
@@ -330,21 +386,19 @@ flip_one_of_each(struct table *t, const struct part *p, struct tally *sum)
 		    f < k; f++) {
 			size_t len = fields[f].len < 8 ? fields[f].len : 8;
 
-			count_flip(t, p, i, fields[f].off, 0, sum);
-			count_flip(t, p, i, fields[f].off + len * 3 / 4, 0,
-			    sum);
-			count_flip(t, p, i, fields[f].off + len - 1, 4, sum);
-			t_watch();
+			add_flip(p, i, fields[f].off, 0);
+			add_flip(p, i, fields[f].off + len * 3 / 4, 0);
+			add_flip(p, i, fields[f].off + len - 1, 4);
 		}
 		from = k + 1;
 	}
 	if (strcmp(p->name, "bucket") == 0)
-		count_flip(t, p, 0, 4, 4, sum);
+		add_flip(p, 0, 4, 4);
 }
 
 /* Of those that are in use, and of one that is not, every bit. */
 static void
-flip_all(struct table *t, const struct part *p, struct tally *sum)
+add_all(const struct table *t, const struct part *p)
 {
 	int unused = 0;
 
@@ -354,8 +408,7 @@ flip_all(struct table *t, const struct part *p, struct tally *sum)
 			continue;
 		for (size_t at = 0; at < p->size; at++) {
 			for (unsigned bit = 0; bit < 8; bit++)
-				count_flip(t, p, i, at, bit, sum);
-			t_watch();
+				add_flip(p, i, at, bit);
 		}
 	}
 }
@@ -373,10 +426,11 @@ flip_bits(enum kind kind, const char *only)
 	list_parts(&t.o.geo, parts);
 	for (int i = 0; i < N_PARTS; i++) {
 		if (only == NULL)
-			flip_one_of_each(&t, &parts[i], &sum);
+			add_some_of_each(&t, &parts[i]);
 		else if (strcmp(parts[i].name, only) == 0)
-			flip_all(&t, &parts[i], &sum);
+			add_all(&t, &parts[i]);
 	}
+	play_all(&t, &sum);
 	is(sum.bad, 0, "%s: bad flips", kind_names[kind]);
 	diag("%ld bits, %ld reported as damage, %ld bad", sum.flips,
 	    sum.damage, sum.bad);
@@ -407,12 +461,14 @@ kind_of(const char *name)
 static void
 flip_one(const char *kind, const char *off, const char *bit)
 {
+	const struct part bytes = { "byte", 0, 0, 1 };
+	struct one_flip one = { &bytes, 0, strtoul(off, NULL, 10),
+	    (unsigned)atoi(bit) };
 	struct table t;
 
 	flip_table_make(&t, kind_of(kind));
-	ok(!play(&t, strtoul(off, NULL, 10), (unsigned)atoi(bit)), "%s",
-	    t.answer->why);
-	diag("judged: %d", t.answer->judged);
+	is((int)play(&t, &one, 1), 1, "%s", t.answer->why);
+	diag("judged: %d", t.answer->judged[0]);
 	(void)unlink(t.kept);
 }
 
