@@ -17,7 +17,7 @@
 #include "sweep.h"
 
 #define TTL_MS 20
-#define TRIES 20		/* on a busy machine */
+#define TRIES 20		/* on a busy machine: up to 8 times that */
 #define OTHERS 7		/* with one more: all claims of a thread */
 
 static struct lh *lh, *other, *third;
@@ -77,7 +77,7 @@ to_the_end(void)
 /* Stops the conversion before access n.  1: stopped; 0: it has ended; -1: it is
  * too late. */
 static int
-try_begin(struct scene *sc, uint32_t to, int n)
+try_begin(struct scene *sc, uint32_t to, int n, int64_t ttl_ms)
 {
 	char key[32];
 	struct lh_lease l;
@@ -91,8 +91,8 @@ try_begin(struct scene *sc, uint32_t to, int n)
 	(void)lh_release(lh, &l);
 	*sc = (struct scene){ .n = n, .to = to };
 	name(sc->key, "k", names);
-	r = to == LH_SHARED ? t_acquire(lh, sc->key, TTL_MS, 0, &sc->l) :
-	    t_read(lh, sc->key, TTL_MS, 0, &sc->l);
+	r = to == LH_SHARED ? t_acquire(lh, sc->key, ttl_ms, 0, &sc->l) :
+	    t_read(lh, sc->key, ttl_ms, 0, &sc->l);
 	if (r == -EAGAIN)
 		/* it expired before it could be returned (guarantee G3) */
 		return -1;
@@ -114,9 +114,9 @@ begin(struct scene *sc, uint32_t to, int n, struct lh_lease *k)
 	int stands = -1;
 
 	for (int i = 0; i < TRIES && stands < 0; i++)
-		stands = try_begin(sc, to, n);
+		stands = try_begin(sc, to, n, TTL_MS << i * 4 / TRIES);
 	if (stands < 0)
-		bail_out("%d ms are too short for a stop", TTL_MS);
+		bail_out("%d ms are too short for a stop", TTL_MS << 3);
 	replay_sleep_past(&sc->l);
 	if (replay_try(other, sc->key, k) != 0)
 		bail_out("%s did not expire", sc->key);
