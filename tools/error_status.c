@@ -33,6 +33,7 @@ error_status(int error)
 	case ESTALE:		/* the table was removed while we used it */
 		return EX_AWAY;
 	case ENOENT:		/* it could not be created */
+	case EDQUOT:
 	case EEXIST:
 	case ENOSPC:
 	case EROFS:

@@ -102,13 +102,14 @@ take_session(struct lh *lh, int *session_fd, const char *application, bool
 		error = lhi_session_begin(&lh->v, session_fd, application,
 		    &lh->sid, &lh->pin, passed_on ? &lh->live_fd : NULL);
 		lhi_point("open.began");
-		if (error != -ENOSPC)
-			break;
+		/* (with a record, but no room for its second sign) */
+		if (error != -ENOSPC || *session_fd < 0)
+			return error;
 		if (lhi_view_gone(&lh->v) ||
 		    lhi_session_removal_held(lhi_live_probe_fd(&lh->v)))
 			return lhi_attach_fail_removal(&lh->v);
 	}
-	return error == -ENOSPC ? lhi_attach_fail_full(&lh->v, error) : error;
+	return lhi_attach_fail_full(&lh->v, error);
 }
 
 /* Ends the session, and first its second sign, so that copies of that do not

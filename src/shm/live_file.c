@@ -124,8 +124,8 @@ lhi_live_file_make(int dir, const char *path)
 	int error;
 
 	if (fd < 0)
-		return lhi_fail(-errno, "cannot make a file beside %s: %s",
-		    path, strerror(errno));
+		return lhi_fail(-errno, "cannot make a file beside %s: %s%s",
+		    path, strerror(errno), lhi_table_dir_room(errno));
 	error = lhi_byte_lock(fd, MAKING_BYTE);
 	if (error == 0)
 		return fd;
@@ -151,8 +151,9 @@ link_file(int dir, const char *path, const struct stat *table, int fd,
 	lhi_live_file_leaf(leaf, path, uuid);
 	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	if (linkat(AT_FDCWD, self, dir, leaf, AT_SYMLINK_FOLLOW) != 0)
-		return lhi_fail(-errno, "cannot make %s beside %s: %s (is "
-		    "/proc mounted?)", leaf, path, strerror(errno));
+		return lhi_fail(-errno, "cannot make %s beside %s: %s%s", leaf,
+		    path, strerror(errno), errno == ENOENT ? " (is /proc "
+		    "mounted?)" : lhi_table_dir_room(errno));
 	lhi_point("live.linked");
 	return 0;
 }

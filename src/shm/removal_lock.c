@@ -120,13 +120,10 @@ lock_in(int dir, const char *path)
 			    "machine: only root can remove or repair it, and "
 			    "the owner for whom it was made (leasehold init "
 			    "--system --configured)", path);
-		if (fd < 0 && errno == ENOSPC)
-			return lhi_fail(-ENOSPC, "cannot make %s beside %s: "
-			    "there is no room or no inode left (df -i "
-			    "/dev/shm); remove another file there", leaf, path);
 		if (fd < 0)
-			return lhi_fail(-errno, "cannot make %s beside %s: %s",
-			    leaf, path, strerror(errno));
+			return lhi_fail(-errno, "cannot make %s beside %s: "
+			    "%s%s", leaf, path, strerror(errno),
+			    lhi_table_dir_room(errno));
 		lhi_point("removal.opened");
 		error = lhi_byte_lock(fd, 0);
 		if (error == 0 && (has_name(dir, leaf, fd) ||

@@ -204,7 +204,7 @@ lhi_sign_make(const struct lhi_view *v, uint32_t idx, uint64_t *file)
 	if (fd >= 0)
 		(void)close(fd);
 	return lhi_fail(error, "cannot make the second sign of life in " PLACE
-	    ": %s", own_uid(), strerror(-error));
+	    ": %s%s", own_uid(), strerror(-error), lhi_table_dir_room(-error));
 }
 
 void

@@ -109,6 +109,14 @@ fail_foreign(const char *dir, uid_t owner, uid_t wanted)
 	    (unsigned)owner, (unsigned)wanted, dir, dir);
 }
 
+const char *
+lhi_table_dir_room(int error)
+{
+	return error != ENOSPC && error != EDQUOT ? "" : " (a file needs an "
+	    "inode and a page: see df -i /dev/shm and df /dev/shm); remove "
+	    "files there that nobody needs";
+}
+
 int
 lhi_table_dir_fail_read_only(const char *path)
 {
@@ -148,8 +156,8 @@ make_dir(const char *dir, uid_t owner)
 		    dir);
 	if (mkdir(dir, owner == 0 ? 0755 : 0700) != 0 && errno != EEXIST)
 		return errno == EROFS ? lhi_table_dir_fail_read_only(dir) :
-		    lhi_fail(-errno, "cannot make the directory %s: %s", dir,
-		    strerror(errno));
+		    lhi_fail(-errno, "cannot make the directory %s: %s%s", dir,
+		    strerror(errno), lhi_table_dir_room(errno));
 	return 0;
 }
 

@@ -24,6 +24,10 @@ int lhi_table_dir_admit(const char *path, int dir, mode_t mode, gid_t group);
  * mounted read-only. */
 int lhi_table_dir_fail_read_only(const char *path);
 
+/* Returns the end of a sentence about that errno of a file that was to be made:
+ * what to do, if there is no room for it in /dev/shm; else "". */
+const char *lhi_table_dir_room(int error);
+
 /* True if the table at `path` is the machine's. */
 bool lhi_table_dir_is_system(const char *path);
 

@@ -213,8 +213,8 @@ link_object(int dir, int fd, const char *path)
 	    AT_SYMLINK_FOLLOW) == 0)
 		return 0;
 	return errno == EEXIST ? -EEXIST : lhi_fail(-errno, "cannot give the "
-	    "new table its name %s: %s (is /proc mounted?)", path,
-	    strerror(errno));
+	    "new table its name %s: %s%s", path, strerror(errno), errno ==
+	    ENOENT ? " (is /proc mounted?)" : lhi_table_dir_room(errno));
 }
 
 static int
@@ -228,8 +228,8 @@ create_in(int dir, const char *path, const struct lh_open_opts *opts,
 	fd = lhi_fd_openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return errno == EROFS ? lhi_table_dir_fail_read_only(path) :
-		    lhi_fail(-errno, "cannot make a file beside %s: %s",
-		    path, strerror(errno));
+		    lhi_fail(-errno, "cannot make a file beside %s: %s%s",
+		    path, strerror(errno), lhi_table_dir_room(errno));
 	live = lhi_live_file_make(dir, path);
 	error = live < 0 ? live : lhi_live_probe_try(path, live);
 	if (error == 0)

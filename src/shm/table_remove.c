@@ -198,8 +198,7 @@ raise_floor(int dir, const char *path, uint64_t to)
 	    renameat(dir, fresh, dir, leaf) != 0)
 		return lhi_fail(-errno, "cannot write down in %s beside %s how "
 		    "far the table's tokens have got: %s%s", leaf, path,
-		    strerror(errno), errno != ENOSPC ? "" : " (an inode is "
-		    "enough: df -i /dev/shm); remove another file there");
+		    strerror(errno), lhi_table_dir_room(errno));
 	return 0;
 }
 
