@@ -67,6 +67,12 @@ caller_is_there(int32_t pid)
 	return getppid() == pid;
 }
 
+bool
+caller_has(int32_t pid, int fd)
+{
+	return caller_is_there(pid) && compare_descriptor(pid, fd) != OTHER;
+}
+
 int
 caller_find(int fd, const char *what, int32_t *pid)
 {

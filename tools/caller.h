@@ -16,4 +16,8 @@ int caller_find(int fd, const char *what, int32_t *pid);
 /* True if the process that caller_find() found is still there. */
 bool caller_is_there(int32_t pid);
 
+/* True if that process still has descriptor fd open as we do, as far as can be
+ * seen. */
+bool caller_has(int32_t pid, int fd);
+
 #endif

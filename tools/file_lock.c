@@ -10,10 +10,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 #include <leasehold.h>
 #include "file_lock.h"
 
@@ -81,6 +84,52 @@ file_lock(int fd, int how, int64_t *wait_ms)
 	spent = now_ms() - began;
 	*wait_ms = spent < *wait_ms ? *wait_ms - spent : 0;
 	return error;
+}
+
+/* True if the lock on the file is exclusive, and of this open file. */
+static bool
+is_writer(int fd)
+{
+	char path[40], line[160];
+	bool found = false;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return false;
+	while (!found && fgets(line, sizeof(line), f) != NULL)
+		found = strncmp(line, "lock:", 5) == 0 &&
+		    strstr(line, " FLOCK ") != NULL &&
+		    strstr(line, " WRITE ") != NULL;
+	(void)fclose(f);
+	return found;
+}
+
+/*
+ * Asked through an open file of its own, which has no lock that an attempt
+ * could end.  (To open a device may do something to it.)
+ */
+bool
+file_lock_is_gone(int fd, bool shared)
+{
+	char path[40];
+	struct stat st;
+	bool gone;
+	int own;
+
+	if (is_writer(fd))
+		return true;
+	if (fstat(fd, &st) != 0 ||
+	    !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+		return false;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	own = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (own < 0)
+		return false;
+	gone = flock(own, (shared ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0;
+	(void)close(own);
+	return gone;
 }
 
 int

@@ -12,6 +12,11 @@
  *
  * A duplicate (exec 8>&9) is the same open file, with one flock.  So it is
  * found for either number, where kcmp() is allowed.
+ *
+ * A script may close the descriptor, which unlocks the file, and go on with
+ * another one.  Then the session is left, and its process is waiting for
+ * itself.  It is given up if that file has no lock that could be the
+ * descriptor's (file_lock.c).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,9 +28,11 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "file_lock.h"
 #include "flock_session.h"
 
 #define HASH_LEN 12		/* digits */
+#define PREFIX_MAX 32
 
 /* FNV-1a, of one number more. */
 static uint64_t
@@ -124,14 +131,20 @@ judge_session(const struct lh_session_info *i, void *arg)
 	return 1;
 }
 
+static void
+set_prefix(char prefix[PREFIX_MAX], const struct flock_target *t)
+{
+	(void)snprintf(prefix, PREFIX_MAX, "fd-%d-", (int)t->pid);
+}
+
 /* Searches for another descriptor of our process on this file. */
 static void
 search_sessions(struct search *f)
 {
-	char prefix[32];
+	char prefix[PREFIX_MAX];
 
 	f->fd = -1;
-	(void)snprintf(prefix, sizeof(prefix), "fd-%d-", (int)f->t->pid);
+	set_prefix(prefix, f->t);
 	(void)lh_session_list(f->t->lh, prefix, judge_session, f);
 }
 
@@ -183,11 +196,39 @@ flock_session_mode(struct flock_target *t, struct lh_session *s)
 	return h.mode;
 }
 
+/* Called with each session whose name begins as ours. */
+static int
+end_if_given_up(const struct lh_session_info *i, void *arg)
+{
+	struct search f = { .t = arg, .same_open_file = false, .fd = -1 };
+	struct lh_session *s;
+	int mode;
+
+	if (judge_session(i, &f) == 0 ||
+	    open_session(arg, i->name, LH_NO_CREATE, &s) != 0)
+		return 0;
+	mode = flock_session_mode(arg, s);
+	if (mode >= 0 && file_lock_is_gone(f.t->fd, mode == LH_SHARED))
+		(void)lh_session_destroy(s);
+	lh_session_close(s);
+	return 0;
+}
+
+void
+flock_session_end_given_up(struct flock_target *t)
+{
+	char prefix[PREFIX_MAX];
+
+	set_prefix(prefix, t);
+	(void)lh_session_list(t->lh, prefix, end_if_given_up, t);
+}
+
 int
-flock_session_other(struct flock_target *t)
+flock_session_other(struct flock_target *t, char name[LH_SESSION_NAME_MAX + 1])
 {
 	struct search f = { .t = t, .same_open_file = false };
 
 	search_sessions(&f);
+	memcpy(name, f.session, sizeof(f.session));
 	return f.fd;
 }

@@ -37,8 +37,13 @@ int flock_session_find(struct flock_target *t, struct lh_session **s);
 /* Returns the mode in which that session holds the key, or -1: it does not. */
 int flock_session_mode(struct flock_target *t, struct lh_session *s);
 
-/* Returns another descriptor by which this process holds the same file, or
- * -1. */
-int flock_session_other(struct flock_target *t);
+/* Ends the sessions that this process has left behind: those of descriptors by
+ * which it has not locked the file any more. */
+void flock_session_end_given_up(struct flock_target *t);
+
+/* Returns another descriptor for which this process holds the same key, with
+ * the name of its session; or -1. */
+int flock_session_other(struct flock_target *t,
+    char name[LH_SESSION_NAME_MAX + 1]);
 
 #endif

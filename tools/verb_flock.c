@@ -51,7 +51,7 @@ static const char help[] =
 "Locks the open file descriptor FD as flock(1) does, and holds the key\n"
 "file:DEV:INO of its file as well, until 'leasehold flock -u FD' or the end\n"
 "of the process that called it.  Closing FD alone releases only the flock.\n"
-"Exit status 0; 75: busy, or timed out.\n"
+"Exit status 0; 75: busy, or timed out; 76: the descriptor has changed.\n"
 "\n"
 "  -s, --shared      share the lock with others that use -s\n"
 "  -x, -e, --exclusive  hold it alone (default)\n"
@@ -225,12 +225,31 @@ fail_file_busy(struct flock_args *a, int e)
 	return a->busy_code;
 }
 
+/* True if the descriptor, passed on to us by the caller, is of this file. */
+static bool
+is_on_file(const struct flock_args *a, int fd)
+{
+	char key[FILE_KEY_MAX];
+
+	return flock_session_key(fd, key) == 0 && strcmp(key, a->t.key) == 0;
+}
+
 static int
 fail_key(struct flock_args *a, int e)
 {
+	char name[LH_SESSION_NAME_MAX + 1];
 	int other = e == -EAGAIN || e == -ETIMEDOUT ?
-	    flock_session_other(&a->t) : -1, status;
+	    flock_session_other(&a->t, name) : -1, status;
 
+	if (other >= 0 && !is_on_file(a, other)) {
+		message_busy("descriptor %d is not locked: process %d locked "
+		    "its file by descriptor %d, and has closed that since; the "
+		    "file is locked still: end the process that has that "
+		    "descriptor, or has locked the file, or end the session of "
+		    "the key (leasehold session destroy %s)", a->t.fd,
+		    (int)a->t.pid, other, name);
+		return a->busy_code;
+	}
 	if (other >= 0) {
 		message_busy("descriptor %d is not locked: process %d has its "
 		    "file locked by descriptor %d; unlock that first "
@@ -260,6 +279,16 @@ lock_file(struct flock_args *a, const sigset_t *usual, const sigset_t *all)
 	return e;
 }
 
+/* Its copy that we have is closed when we end, and the lock with it. */
+static int
+fail_descriptor_gone(const struct flock_args *a)
+{
+	message("nothing is locked: the process that called has ended, or has "
+	    "closed descriptor %d or used it for another file since; wait for "
+	    "the lock before that", a->t.fd);
+	return EX_LOST;
+}
+
 /* With lease NULL the key is held already, by the session. */
 static int
 lock_with_key(struct flock_args *a, struct lh_lease *lease)
@@ -275,6 +304,8 @@ lock_with_key(struct flock_args *a, struct lh_lease *lease)
 	else if (e != 0)
 		status = message_error(e, strerror(-e), "cannot lock "
 		    "descriptor %d", a->t.fd);
+	else if (a->pid == 0 && !caller_has(a->t.pid, a->t.fd))
+		status = fail_descriptor_gone(a);
 	else if (lease != NULL && (e = hand_over(a, lease)) != 0)
 		status = message_error(e, lh_error_detail(), "descriptor %d is "
 		    "not locked", a->t.fd);
@@ -319,8 +350,10 @@ lock(struct flock_args *a)
 
 	if (has_key(a, &e))
 		return lock_with_key(a, NULL);
-	if (e == 0)
+	if (e == 0) {
+		flock_session_end_given_up(&a->t);
 		e = acquire_key(a, &lease);
+	}
 	return e == 0 ? lock_with_key(a, &lease) : fail_key(a, e);
 }
 
@@ -332,9 +365,12 @@ unlock(struct flock_args *a)
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "descriptor %d is "
 		    "not unlocked", a->t.fd);
+	/* of a descriptor that was closed after it was duplicated */
+	flock_session_end_given_up(&a->t);
 	if (flock(a->t.fd, LOCK_UN) != 0)
 		return message_error(-errno, strerror(errno), "cannot unlock "
 		    "descriptor %d", a->t.fd);
+	flock_session_end_given_up(&a->t);
 	return EX_YES;
 }
 

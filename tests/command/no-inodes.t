@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # A /dev/shm without a free inode: `run`, which makes a second sign of life, and
-# the maker of a table fail with 73 and say what is missing.  What needs no file
-# goes on.
+# the maker of a table fail with 73 and say what is missing.  Calls that need no
+# file succeed.
 #
 # Otherwise the operator would read of a bad descriptor, and look for the fault
 # in the table.
@@ -12,6 +12,7 @@ if [ "$(id -u)" != 0 ]; then
 fi
 if [ -z "${inodes:-}" ]; then
 	export inodes=1
+	# shellcheck disable=SC2016
 	exec unshare -m bash -c \
 	    'mount -t tmpfs -o nr_inodes=40 none /dev/shm && exec "$0"' "$0"
 fi
