@@ -248,6 +248,15 @@ public:
 	{
 		return detail::answer(lh_verify(lh_.get(), &lease_), -ESTALE);
 	}
+	/* Its key, times and policy, as they are now.  Throws if it is lost. */
+	struct ::lh_lease_info
+	info() const
+	{
+		struct ::lh_lease_info found = LH_LEASE_INFO_INIT;
+
+		detail::check(::lh_lease_info(lh_.get(), &lease_, &found));
+		return found;
+	}
 	/* The key's value: up to LH_VALUE_MAX bytes; empty: none. */
 	void
 	set_value(const std::string &value)

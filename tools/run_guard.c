@@ -423,7 +423,7 @@ run_guard(struct run *r, int sigfd, pid_t command, int loss_fd)
 	};
 
 	run_events_open(&g.events, r);
-	schedule_renewed(&g.schedule, r->leases[0].acquired_ns, r->expires_ns);
+	schedule_renewed(&g.schedule, lh_clock_ns(r->lh), r->expires_ns);
 	guard_loop(&g);
 	return finish_run(&g);
 }

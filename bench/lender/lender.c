@@ -14,6 +14,7 @@
 #include <time.h>
 #include "base/clock.h"
 #include "op/cluster_check.h"
+#include "op/lease_check.h"
 #include "shm/lock_word.h"
 
 #define TTL_NS (10 * NS_PER_SEC)
@@ -38,7 +39,7 @@ lend(const char *key, bool first, uint64_t epoch)
 	struct lh_lease l;
 
 	need(lh_acquire(lh, key, NULL, &l), "acquire");
-	ref = lhi_ref_at(&lh->v, l.key);
+	ref = lhi_lease_ref(&lh->v, &l);
 	need(lhi_right_raise(&lh->v, &ref, cluster_base(revision++)), "raise");
 	if (first)
 		need(lhi_right_set(&lh->v, &ref, RIGHT_EXCLUSIVE, epoch),

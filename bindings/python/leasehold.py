@@ -41,8 +41,9 @@ import ctypes.util
 import errno as _errno
 import os as _os
 import threading as _threading
-from ctypes import (POINTER, Structure, byref, c_char_p, c_int, c_int32,
-                    c_int64, c_size_t, c_uint16, c_uint32, c_uint64, c_void_p)
+from ctypes import (POINTER, Structure, byref, c_char, c_char_p, c_int,
+                    c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint32,
+                    c_uint64, c_void_p, sizeof)
 
 __all__ = ["Table", "Lease", "Leases", "Session", "Lock", "Watch", "Ticket",
            "Semaphore", "Event", "Gate", "Error", "Busy",
@@ -71,10 +72,16 @@ _INT64_MAX = 2 ** 63 - 1
 
 
 class _Lease(Structure):
-    _fields_ = [("notes", c_uint32), ("mode", c_uint16), ("opaque", c_uint16),
-                ("id", c_uint64 * 2), ("token", c_uint64),
-                ("acquired_ns", c_int64), ("expires_ns", c_int64),
-                ("key", c_uint64)]
+    _fields_ = [("key", c_uint32), ("opaque", c_uint16), ("notes", c_uint8),
+                ("mode", c_uint8), ("id", c_uint64 * 2), ("token", c_uint64),
+                ("expires_ns", c_int64)]
+
+
+class _LeaseInfo(Structure):
+    _fields_ = [("size", c_size_t), ("mode", c_uint32), ("notes", c_uint32),
+                ("token", c_uint64), ("acquired_ns", c_int64),
+                ("expires_ns", c_int64), ("policy", c_uint32),
+                ("reserved", c_uint32), ("key", c_char * 256)]
 
 
 class _Cancel(Structure):
@@ -239,6 +246,7 @@ def _load():
             "lh_convert_wait": [p, POINTER(_Lease), c_uint32,
                                 POINTER(_AcquireOpts)],
             "lh_verify": [p, POINTER(_Lease)],
+            "lh_lease_info": [p, POINTER(_Lease), POINTER(_LeaseInfo)],
             "lh_mark_consistent": [p, POINTER(_Lease)],
             "lh_verify_token": [p, c_char_p, c_uint64],
             "lh_explain": [p, c_char_p, _KeyFn, p],
@@ -539,6 +547,18 @@ class Lease(_Released):
         _check(_lib.lh_handoff(self._table.p, byref(self._lease),
                                session.p if session is not None else None))
         self._stays = session is not None
+
+    def info(self):
+        """What is known of it now, as a dict: key, since (seconds ago), left
+        (seconds; FOREVER: it does not run out), policy.  Raises Lost."""
+        info = _LeaseInfo(size=sizeof(_LeaseInfo))
+        _check(_lib.lh_lease_info(self._table.p, byref(self._lease),
+                                  byref(info)))
+        now_ns = _lib.lh_clock_ns(self._table.p)
+        return {"key": info.key.decode("utf-8", "surrogateescape"),
+                "since": (now_ns - info.acquired_ns) / 1e9,
+                "left": FOREVER if info.expires_ns == _INT64_MAX else
+                (info.expires_ns - now_ns) / 1e9, "policy": info.policy}
 
     def verify(self):
         """Is it still held, now?"""

@@ -108,17 +108,16 @@ enum lh_scope {
 				 * holders: lh_mark_consistent() */
 
 struct lh_lease {
-	uint32_t notes;		/* LH_NOTE_... */
-	uint16_t mode;		/* enum lh_mode */
+	uint32_t key;		/* which key, as the table numbers them */
 	uint16_t opaque;	/* the library's */
+	uint8_t notes;		/* LH_NOTE_... */
+	uint8_t mode;		/* enum lh_mode */
 	uint64_t id[2];		/* session, and a number unique in it; ids of
 				 * another table, or of an earlier one of the
 				 * name, are others: -ESTALE here */
 	uint64_t token;		/* fence token: 1 .. 2^63 - 1 (G2) */
-	int64_t acquired_ns;	/* table clock; up to 8 ms early */
 	int64_t expires_ns;	/* table clock; the deadline that others
 				 * enforce */
-	uint64_t key;		/* which key, as the table numbers them */
 };
 
 /* A switch that ends waits.  The memory is yours and must stay until every call
@@ -159,6 +158,7 @@ enum lh_policy {
 };
 
 #define LH_INFO_MAX 95
+#define LH_KEY_MAX 255		/* bytes of a key (key.h) */
 
 /* Rarely used options.  Leases of such acquires take the slow path: some
  * hundred nanoseconds more, with a request id some microseconds. */
@@ -309,6 +309,36 @@ int lh_extend(struct lh *lh, struct lh_lease *lease, int64_t ttl_ms);
 /* Checks by the precise clock whether the lease is held now.  Returns 0 if it
  * is; -ESTALE: lost or released; -EPERM; -EINVAL. */
 int lh_verify(struct lh *lh, const struct lh_lease *lease);
+
+/* A lease that is held: lh_lease_info(). */
+struct lh_lease_info {
+	size_t size;		/* sizeof(struct lh_lease_info), set by the
+				 * caller */
+	uint32_t mode;		/* enum lh_mode */
+	uint32_t notes;		/* LH_NOTE_... of its grant */
+	uint64_t token;
+	int64_t acquired_ns;	/* table clock; up to 8 ms early */
+	int64_t expires_ns;	/* table clock: its deadline now, or the end of
+				 * its named session, if that is sooner;
+				 * INT64_MAX: neither */
+	uint32_t policy;	/* enum lh_policy */
+	uint32_t reserved;
+	char key[LH_KEY_MAX + 1];
+};
+
+#define LH_LEASE_INFO_INIT { sizeof(struct lh_lease_info), 0, 0, 0, 0, 0, 0, \
+	0, { 0 } }
+
+/*
+ * Reads what the struct of a lease does not say: its key, its times and its
+ * policy, as they are now.  (A lease is small, as each acquire fills it in.)
+ *
+ * Returns 0: it is held now, and *info is filled in; -ESTALE: lost or released;
+ * -EAGAIN: it is extended so often that it cannot be read; -EPERM; -EINVAL: not
+ * a lease, or info->size is not set.
+ */
+int lh_lease_info(struct lh *lh, const struct lh_lease *lease,
+    struct lh_lease_info *info);
 
 /*
  * Changes the mode of a lease.  Down to LH_SHARED always works and lets waiting

@@ -347,9 +347,10 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		return found < 0 ? found : lhi_fail(-ENOENT, "there is no key "
 		    "'%.64s' in table %s", key, lh->name);
 	for (uint32_t mode = LH_EXCLUSIVE; mode <= LH_SHARED; mode++) {
-		struct lh_lease l = { .mode = (uint16_t)mode,
-		    .opaque = LEASE_LIVE, .id = { id[0], id[1] },
-		    .token = token, .key = ref.slot_ref };
+		struct lh_lease l = { .mode = (uint8_t)mode,
+		    .id = { id[0], id[1] }, .token = token };
+
+		lhi_lease_set_key(&l, ref.slot_ref);
 
 		error = lhi_lease_find(lh, &l, &h);
 		if (error == -EINVAL || error == -ESTALE)
@@ -368,7 +369,6 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		}
 		if (!has)
 			continue;
-		l.acquired_ns = lhi_claim_since_ns(&lh->v, h.claim);
 		l.expires_ns =
 		    lhi_cluster_check_end_ns(&h, lhi_ends_ns(&lh->v, st));
 		do

@@ -369,7 +369,7 @@ acquire_items(struct many *m)
 		if (error != 0)
 			break;
 		if (m->won++ == 0)
-			m->callback.at_ns = lease_won(m, 0)->acquired_ns +
+			m->callback.at_ns = lhi_now_ns(&m->lh->v) +
 			    m->ask.ttl_ns / 3;
 		lhi_point("many.won");
 	}

@@ -213,7 +213,7 @@ lh_lock_adopt(struct lh *lh, const struct lh_lease *lease, int64_t ttl_ms,
 		return error;
 	item.mode = lease->mode;
 	/* (a key that is held keeps its slot) */
-	if (lhi_slot_key(&lh->v, lhi_slot(&lh->v, (uint32_t)lease->key),
+	if (lhi_slot_key(&lh->v, lhi_slot(&lh->v, lease->key),
 	    key) == 0)
 		return lhi_fail(-ESTALE, "the lease was lost just now");
 	now = *lease;

@@ -8,8 +8,6 @@
 #include <leasehold/sem.h>
 #include "op/acquire.h"
 
-#define LH_KEY_MAX 255
-
 struct lh_sem {
 	struct lh *lh;
 	uint32_t limit;

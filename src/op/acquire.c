@@ -71,7 +71,7 @@ catch_up_deadline(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	lhi_point("acquire.caught_up");
 	if (held && lhi_now_ns(&m->lh->v) < l->expires_ns) {
 		sh64_store_rlx(&c->since, m->since);
-		lhi_pair_store(&l->acquired_ns, m->span);
+		l->expires_ns = m->expires_ns;
 		lhi_claim_cache_log(m, LH_LOG_GRANTED, false, s,
 		    lid_claim(r->id), l->token, 0);
 		return 0;
@@ -105,11 +105,10 @@ fill_lease(struct lhi_claim_cache *m, struct lhi_cached_claim *r, uint64_t id,
 {
 	r->id = id;
 	r->token = token;
-	lhi_pair_store(l, m->head);
+	lhi_claim_cache_lease(m, slot_ref, l);
 	l->id[1] = id;
 	l->token = token;
-	lhi_pair_store(&l->acquired_ns, m->span);
-	l->key = slot_ref;
+	l->expires_ns = m->expires_ns;
 }
 
 /* As acquire_usual() below, without knowledge of the word.  Returns true if
@@ -133,8 +132,7 @@ take_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 		return false;
 	sh64_store_rlx(&c->slot_ref, ref->slot_ref);
 	sh64_store_rlx(&c->since, m->since);
-	r->slot_ref = ref->slot_ref;
-	r->slot = s;
+	lhi_claim_cache_set_key(m, r, s, ref->slot_ref, LH_EXCLUSIVE);
 	sh64_store(&c->state, state_make(ST_HELD, id,
 	    state_deadline(m->held)));				/* claim #1 */
 	lhi_point("acquire.announced");
@@ -242,27 +240,25 @@ lhi_acquire(struct lh *lh, struct lhi_acquire_target *want,
 
 /* Fills in the lease that claim 0 was just granted, and looks at the clock. */
 static inline __attribute__((always_inline)) enum lhi_how
-fill_straight(struct lhi_claim_cache *m, uint64_t slot_ref, struct lh_lease *l)
+fill_straight(struct lhi_claim_cache *m, struct lh_lease *l)
 {
 	struct timespec ts;
 	lhi_pair use;
 
 	memcpy(&use, &m->rec[0].id, sizeof(use));
-	lhi_pair_store(l, m->head);
+	lhi_pair_store(l, m->head_0);
 	lhi_pair_store(&l->id[1], use);
-	lhi_pair_store(&l->acquired_ns, m->span);
-	l->key = slot_ref;
+	l->expires_ns = m->expires_ns;
 	lhi_coarse(&ts);
 	return lhi_is_same_tick(m, &ts) ? GRANTED : LATE;
 }
 
 static inline __attribute__((always_inline)) enum lhi_how
-acquire_straight(struct lhi_claim_cache *m, uint64_t kind, uint64_t slot_ref,
-    struct lh_lease *l)
+acquire_straight(struct lhi_claim_cache *m, uint64_t kind, struct lh_lease *l)
 {
 	enum lhi_how how = lhi_swap_usual(m, kind);
 
-	return unlikely(how != GRANTED) ? how : fill_straight(m, slot_ref, l);
+	return unlikely(how != GRANTED) ? how : fill_straight(m, l);
 }
 
 /* The same, after a look whether claim 0 had that key last. */
@@ -274,7 +270,7 @@ acquire_usual(struct lhi_claim_cache *m, const struct lh *now,
 	    unlikely(slot_ref != m->rec[0].slot_ref) ||
 	    lhi_mutant_on(use_number))
 		return UNTOUCHED;
-	return acquire_straight(m, 0, slot_ref, l);
+	return acquire_straight(m, 0, l);
 }
 
 /* As acquire_usual(), where tokens rise over all keys. */
@@ -288,7 +284,7 @@ acquire_over_all(struct lhi_claim_cache *m, const struct lh *now,
 	    m->rec[0].use != CACHED_FREE)
 		return UNTOUCHED;
 	how = lhi_swap_over_all(m);
-	return unlikely(how != GRANTED) ? how : fill_straight(m, slot_ref, l);
+	return unlikely(how != GRANTED) ? how : fill_straight(m, l);
 }
 
 /* Completes an acquire of an opened key that the fast path did not complete. */
@@ -340,7 +336,7 @@ acquire_lent(struct lh *lh, const struct lhi_ref *ref,
 
 	how = (opts != NULL ? m->lh : m->usual) != lh ||
 	    lhi_mutant_on(use_number) ? UNTOUCHED :
-	    acquire_straight(m, FREE_CLUSTER, ref->slot_ref, lease);
+	    acquire_straight(m, FREE_CLUSTER, lease);
 	if (how == GRANTED || how == LATE)
 		lhi_cached_claim_set(r, CACHED_LENT);
 	if (how == GRANTED && lhi_cluster_check_lent_stands(m, lease))
@@ -535,10 +531,9 @@ revive_reader(struct lhi_claim_cache *m, struct lh_lease *l)
 	memcpy(&use, &r->id, sizeof(use));
 	use += next;					/* id and token */
 	lhi_pair_store(&r->id, use);
-	lhi_pair_store(l, m->head_shared);
+	lhi_pair_store(l, m->head_1);
 	lhi_pair_store(&l->id[1], use);
-	lhi_pair_store(&l->acquired_ns, m->span);
-	l->key = r->slot_ref;
+	l->expires_ns = m->expires_ns;
 	lhi_coarse(&ts);
 	return lhi_is_same_tick(m, &ts) ? GRANTED : LATE;
 }
@@ -593,7 +588,7 @@ lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
 	    lhi_mutant_on(use_number))
 		return key_acquire_unmarked(k, opts, lease);
 	kept = lease;
-	how = acquire_straight(m, 0, m->rec[0].slot_ref, lease);
+	how = acquire_straight(m, 0, lease);
 	if (likely(how == GRANTED))
 		return 0;
 	return how == LATE ? key_acquire_late(kept) :

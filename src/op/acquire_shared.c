@@ -33,11 +33,11 @@ fill_lease(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	m->shared++;
 	r->use = CACHED_SHARED;
 	r->word = m->held + lhi_reader_state(r->id);
-	lhi_pair_store(l, m->head_shared);
+	lhi_claim_cache_lease(m, r->slot_ref, l);
+	l->mode = LH_SHARED;
 	l->id[1] = r->id;
 	l->token = r->token;
-	lhi_pair_store(&l->acquired_ns, m->span);
-	l->key = r->slot_ref;
+	l->expires_ns = m->expires_ns;
 }
 
 /* Revives a claim that was left idle in the chain of that key. */
@@ -104,8 +104,7 @@ push_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 		return false;
 	}
 	lhi_point("shared.granted");
-	r->slot_ref = slot_ref;
-	r->slot = s;
+	lhi_claim_cache_set_key(m, r, s, slot_ref, LH_SHARED);
 	r->token = token;
 	fill_lease(m, r, l);
 	return true;
@@ -198,7 +197,7 @@ lhi_acquire_shared_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	if (held && lhi_now_ns(&m->lh->v) < l->expires_ns) {
 		r->word = later;
 		sh64_store_rlx(&c->since, m->since);
-		lhi_pair_store(&l->acquired_ns, m->span);
+		l->expires_ns = m->expires_ns;
 		lhi_claim_cache_log(m, LH_LOG_GRANTED, true, r->slot, ci,
 		    l->token, 0);
 		return 0;

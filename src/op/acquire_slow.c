@@ -216,8 +216,8 @@ cache_claim(struct lhi_attempt *a, uint64_t token)
 {
 	struct lhi_cached_claim *r = &a->m->rec[a->t.ci - a->m->base];
 
-	r->slot = a->t.s;
-	r->slot_ref = a->slot_ref;
+	lhi_claim_cache_set_key(a->m, r, a->t.s, a->slot_ref,
+	    a->ask->shared ? LH_SHARED : LH_EXCLUSIVE);
 	r->token = token;
 	lhi_cached_claim_set(r, a->m->watched || a->ask->rare ||
 	    a->ask->shareable || (a->notes & LH_NOTE_INCONSISTENT) ?
@@ -341,14 +341,12 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	    lhi_claim_cache_id(view(a), a->t.ci) : id;
 	if (!a->threadless)
 		cache_claim(a, n.token);
-	a->lease->acquired_ns = now;
 	a->lease->expires_ns = policy == LH_POLICY_STRICT ? INT64_MAX :
 	    lhi_deadline_ns(view(a), deadline);
-	lhi_pair_store(a->lease, a->m->head);
+	lhi_claim_cache_lease(a->m, a->slot_ref, a->lease);
 	a->lease->mode = a->ask->shared ? LH_SHARED : LH_EXCLUSIVE;
 	a->lease->notes |= a->notes;
 	a->lease->token = n.token;
-	a->lease->key = a->slot_ref;
 	/* in zeros keys can be made, and granted, as in an empty table */
 	return lhi_damaged_or(view(a), 0);
 }

@@ -176,7 +176,7 @@ lhi_cluster_check_remember_right(struct lh *lh, const struct lh_lease *l,
 	if (ts.tv_nsec != m->tick_nsec || ts.tv_sec != m->tick_sec ||
 	    ttl_ms != m->ttl_ms)
 		lhi_claim_cache_tick(m, &ts, ttl_ms);
-	ref = lhi_ref_at(&lh->v, l->key);
+	ref = lhi_ref_at(&lh->v, sh64_own(&m->claims->slot_ref));
 	m->lent.right = lhi_right_load(&lh->v, ref.slot);
 	m->lent.epoch = lhi_cluster_epoch(&lh->v);
 	if (r->use != CACHED_LENT ||
@@ -185,13 +185,13 @@ lhi_cluster_check_remember_right(struct lh *lh, const struct lh_lease *l,
 		return;
 	m->lent.until = (uint64_t)end.until_ns;
 	m->lent.ends_ns = lhi_claim_cache_now_ns(m) + end.left_ns;
+	lhi_claim_cache_set_key(m, r, ref.slot, ref.slot_ref, LH_EXCLUSIVE);
 	/* only found by callers that check the right */
 	lhi_cached_claim_forget(r);
-	r->slot = ref.slot;
 	limit = r->token + MASK(SEQ_BITS) - lid_seq(r->id) + 1;
 	half = half_of_tokens(lhi_right_base(&lh->v, ref.slot));
 	lhi_cached_claim_bound(r, limit < half ? limit : half);
-	m->lent.slot_ref = l->key;
+	m->lent.slot_ref = ref.slot_ref;
 }
 
 void

@@ -195,8 +195,8 @@ confirm_conversion(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 		m->rec[bit].token = token;
 		lhi_cached_claim_set(&m->rec[bit], lhi_cached_claim_use(&lh->v,
 		    h->slot, now.shared));
-		m->rec[bit].slot_ref = now.shared ? l->key : 0;
-		m->rec[bit].slot = h->slot;
+		lhi_claim_cache_set_key(m, &m->rec[bit], h->slot,
+		    now.shared ? h->slot_ref : 0, LH_SHARED);
 		lhi_cached_claim_limit(m, &m->rec[bit]);
 	}
 	lhi_reentry_replace_lease(lh, l->id[1], &as);

@@ -206,7 +206,7 @@ extend_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	struct shm_claim *c = &m->claims[r - m->rec];
 	uint64_t st = sh64_load(&c->state), later = m->held;
 	struct timespec ts;
-	int64_t old, expires = (int64_t)m->span[1];
+	int64_t old, expires = m->expires_ns;
 
 	if (unlikely(token_cluster(r->token)))
 		return extend_slow(m->lh, l, ttl_ms, true);

@@ -115,7 +115,7 @@ announce_claim(struct handoff *h, const struct lh_lease *l, uint32_t head)
 	uint64_t seq = lhi_claim_next_seq(v, c, sh64_load(&c->state));
 
 	copy_note(h, l->id[1], seq);
-	sh64_store_rlx(&c->slot_ref, l->key);
+	sh64_store_rlx(&c->slot_ref, h->from.slot_ref);
 	sh64_store_rlx(&c->since, sh64_load_rlx(&h->from.claim->since));
 	if (!state_strict(h->st))
 		lhi_claim_ends_within(v, h->to.ci, lhi_deadline_ns(v,

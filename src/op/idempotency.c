@@ -93,14 +93,12 @@ fill_lease(struct lhi_view *v, const struct lhi_request *q, struct lh_lease *l)
 	*l = (struct lh_lease){
 		.notes = q->notes & NOTES_MASK,
 		.mode = shared ? LH_SHARED : LH_EXCLUSIVE,
-		.opaque = LEASE_LIVE,
 		.id = { lhi_view_session_id(v, lhi_claim_owner(v, ci)),
 		    q->lease },
 		.token = q->token,
-		.acquired_ns = lhi_claim_since_ns(v, c),
 		.expires_ns = lhi_ends_ns(v, st),
-		.key = slot_ref,
 	};
+	lhi_lease_set_key(l, slot_ref);
 }
 
 static int
@@ -258,7 +256,7 @@ lhi_idempotency_begin_release(struct lh *lh, const struct lh_lease *l,
     struct lhi_request *q)
 {
 	q->r = NULL;
-	if (lhi_own(lh) != 0 || l == NULL || l->opaque != LEASE_LIVE ||
+	if (lhi_own(lh) != 0 || l == NULL || !lhi_lease_is_live(l) ||
 	    !lhi_request_used(&lh->v) ||
 	    lhi_claim(&lh->v, lid_claim(l->id[1])) == NULL)
 		return;

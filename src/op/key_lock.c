@@ -61,7 +61,7 @@ keep_lease(struct lh_key *k, const struct lh_lease *l)
 		return lhi_fail(-ENOMEM, "out of memory");
 	}
 	m->spare = h;
-	if (lhi_claim_0_may_stay(k, l->key) && l->notes == 0 &&
+	if (lhi_claim_0_may_stay(k, k->slot_ref) && l->notes == 0 &&
 	    m->rec[0].id == l->id[1]) {
 		m->rec[0].mark = k->lock_mark;
 		/* not to be acquired otherwise while it has that mark */

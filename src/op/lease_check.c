@@ -48,44 +48,55 @@ lhi_lease_check_table(struct lh *lh, const uint64_t id[2])
 	    "ended with a restart of the machine"));
 }
 
+struct lhi_ref
+lhi_lease_ref(struct lhi_view *v, const struct lh_lease *l)
+{
+	struct shm_slot *s = lhi_slot(v, l->key);
+	uint32_t gen = s == NULL ? 0 : sh32_load(&s->gen);
+
+	return (struct lhi_ref){ s, lhi_slot_ref(l->key, gen -
+	    ((gen - l->opaque) & (uint32_t)MASK(LEASE_STATE_SHIFT))) };
+}
+
 int
 lhi_lease_find(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 {
 	int error = lhi_own(lh);
+	struct lhi_ref ref;
 
 	if (error != 0)
 		return error;
 	if (l == NULL)
 		return lhi_fail(-EINVAL, "no lease was given (NULL)");
 	h->lh = lh;
-	h->slot_ref = l->key;
 	h->sid = lhi_lease_sid(lh, l);
 	h->id = l->id[1];
 	h->ci = lid_claim(h->id);
 	h->claim = lhi_claim(&lh->v, h->ci);
-	if (h->sid != lh->sid && l->token != 0 && (l->opaque == LEASE_LIVE ||
-	    l->opaque == LEASE_RELEASED) &&
+	if (h->sid != lh->sid && l->token != 0 &&
+	    (lhi_lease_is_live(l) || l->opaque == LEASE_RELEASED) &&
 	    (error = lhi_lease_check_table(lh, l->id)) != 0)
 		return error;
 	if (l->opaque == LEASE_RELEASED && (is_presentable(lh, h->sid) ||
 	    lhi_lease_is_orphaned(lh, l)))
 		return -EALREADY;
-	if (h->sid == 0 || h->claim == NULL || l->opaque != LEASE_LIVE ||
+	if (h->sid == 0 || h->claim == NULL || !lhi_lease_is_live(l) ||
 	    l->token == 0 || l->token > (uint64_t)TOKEN_MAX ||
 	    l->mode > LH_SHARED)
 		return lhi_damaged_or(&lh->v, lhi_fail(-EINVAL, "this is not a "
 		    "lease: it was never acquired, or was changed"));
 	h->since = sh64_load(&h->claim->since);
 	h->shared = l->mode == LH_SHARED;
-	h->slot = lhi_slot(&lh->v, (uint32_t)l->key);
+	ref = lhi_lease_ref(&lh->v, l);
+	h->slot = ref.slot;
+	h->slot_ref = ref.slot_ref;
 	h->word = word_make(WORD_X, h->ci, l->token);
 	if (h->slot == NULL)
 		return lhi_damaged_or(&lh->v, lhi_fail(-EINVAL, "this is not a "
 		    "lease: its key was changed"));
-	return h->sid == lh->sid || !lhi_lease_is_orphaned(lh, l)
-		   ? 0
-		   : lhi_fail(-ESTALE, "the lease "
-				       "is lost: its session has ended");
+	return h->sid == lh->sid || !lhi_lease_is_orphaned(lh, l) ? 0 :
+	    lhi_damaged_or(&lh->v, lhi_fail(-ESTALE, "the lease is lost: its "
+	    "session has ended"));
 }
 
 int
@@ -95,8 +106,9 @@ lhi_lease_check(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 
 	if (error != 0 || is_presentable(lh, h->sid))
 		return error;
-	return lhi_fail(-EPERM, "this lease belongs to another session: "
-	    "present it through the attachment that acquired it");
+	return lhi_damaged_or(&lh->v, lhi_fail(-EPERM, "this lease belongs to "
+	    "another session: present it through the attachment that acquired "
+	    "it"));
 }
 
 enum lhi_cause

@@ -117,6 +117,11 @@ int lhi_lease_verify_again(struct lh *lh, const struct lh_lease *l,
 
 /* Ends a lease whose cluster right has ended, for everybody and for ever
  * (guarantee G9), and fails with -ESTALE and a sentence. */
+/* Returns the key that the lease names, and which life of its slot: of those
+ * whose numbers have the lower bits that the lease has, the latest one.  slot
+ * is NULL if there is no such slot. */
+struct lhi_ref lhi_lease_ref(struct lhi_view *v, const struct lh_lease *l);
+
 int lhi_lease_lose_right(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 
@@ -154,17 +159,13 @@ lhi_lease_is_cached(const struct lhi_claim_cache *m,
     const struct lhi_cached_claim *r, const struct lh_lease *l,
     enum lhi_use use)
 {
-	uint32_t kind, ours;
-
-	/* compares mode and opaque together */
-	memcpy(&kind, &l->mode, sizeof(kind));
-	memcpy(&ours, (const char *)&m->head +
-	    offsetof(struct lh_lease, mode), sizeof(ours));
 	return likely(lhi_cached_claim_now(r) == use) &&
 	    likely(r->id == l->id[1]) &&
-	    likely(r->token == l->token) && likely(kind == ours) &&
-	    likely(l->id[0] == lhi_claim_cache_session_id(m)) &&
-	    likely(l->key == sh64_own(&m->claims[r - m->rec].slot_ref));
+	    likely(r->token == l->token) &&
+	    likely(((lhi_lease_head(l) ^ lhi_lease_head_of(sh64_own(
+	    &m->claims[r - m->rec].slot_ref), LH_EXCLUSIVE)) &
+	    ~LEASE_NOTES) == 0) &&
+	    likely(l->id[0] == lhi_claim_cache_session_id(m));
 }
 
 /* True if l is the lease of claim 0, which is held exclusively, and neither has
@@ -176,13 +177,11 @@ lhi_lease_is_of_claim_0(const struct lhi_claim_cache *m,
     const struct lh_lease *l)
 {
 	const struct lhi_cached_claim *r = &m->rec[0];
-	uint64_t head;
 
-	memcpy(&head, l, sizeof(head));		/* notes, mode, opaque */
-	return likely(r->word & WORD_IS_X) && likely(((head ^ m->head[0]) |
-	    (l->id[0] ^ m->head[1]) | (l->id[1] ^ r->id) |
-	    (l->token ^ r->token) | (l->key ^
-	    sh64_own(&m->claims->slot_ref))) == 0);
+	return likely(r->word & WORD_IS_X) &&
+	    likely(((lhi_lease_head(l) ^ m->head_0[0]) |
+	    (l->id[0] ^ m->head_0[1]) | (l->id[1] ^ r->id) |
+	    (l->token ^ r->token)) == 0);
 }
 
 /* Returns what this thread's claim cache remembers of the lease, or NULL. */

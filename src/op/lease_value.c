@@ -116,7 +116,7 @@ check_and_set_value(struct lh *lh, const struct lh_lease *l, const void *value,
 static bool
 is_value_of(struct lh *lh, const struct lh_lease *l)
 {
-	struct shm_slot *s = lhi_slot(&lh->v, (uint32_t)l->key);
+	struct shm_slot *s = lhi_slot(&lh->v, l->key);
 	struct lhi_value value;
 
 	return s != NULL && lhi_value_read(&lh->v, s, &value) == 1 &&

@@ -88,7 +88,7 @@ lhi_lease_is_current(struct lh *lh, const struct lh_lease *l,
 	    state_kind(st) == (h->shared ? ST_READ : ST_HELD) &&
 	    state_seq(st) == lid_seq(l->id[1]) &&
 	    lhi_claim_epoch(h->claim) == lid_epoch(l->id[1]) &&
-	    sh64_load(&h->claim->slot_ref) == l->key &&
+	    sh64_load(&h->claim->slot_ref) == h->slot_ref &&
 	    l->token == (h->shared ? lhi_reader_token(h->slot, h->claim) :
 	    lhi_lock_token(h->slot, h->word)) &&
 	    (!h->shared || is_granted_by_word(h));
@@ -109,7 +109,7 @@ lhi_lease_is_moving(struct lh *lh, const struct lh_lease *l,
 	       state_seq(st) == lhi_lease_moved_seq(l->id[1]) &&
 	       lhi_claim_owner(&lh->v, h->ci) == h->sid &&
 	       lhi_claim_epoch(h->claim) == lid_epoch(l->id[1]) &&
-	       sh64_load(&h->claim->slot_ref) == l->key &&
+	       sh64_load(&h->claim->slot_ref) == h->slot_ref &&
 	       (!h->shared ||
 		   lhi_reader_may_move(h->claim, lid_seq(l->id[1]))) &&
 	       l->token == (h->shared ? lhi_reader_token(h->slot, h->claim)

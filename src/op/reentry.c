@@ -395,7 +395,7 @@ lhi_reentry_leave(struct lh *lh, struct lh_lease *l)
 	struct hold *h;
 	bool stays = false;
 
-	if (lhi_own(lh) != 0 || l == NULL || l->opaque != LEASE_LIVE ||
+	if (lhi_own(lh) != 0 || l == NULL || !lhi_lease_is_live(l) ||
 	    __atomic_load_n(&lh->holds, __ATOMIC_RELAXED) == NULL)
 		return false;
 	lhi_proc_lock();

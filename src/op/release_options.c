@@ -27,7 +27,8 @@ lhi_release_record(struct lh *lh, const struct lh_lease *l,
 	lhi_coarse(&ts);
 	if (sh32_load_rlx(&lh->v.hdr->options) & SHM_OPT_HOLD_TIMES)
 		lhi_counters_held(&lh->v, lhi_timespec_ns(&ts) +
-		    lhi_clock_lead_ns(&lh->v) - l->acquired_ns);
+		    lhi_clock_lead_ns(&lh->v) -
+		    lhi_claim_since_ns(&lh->v, h->claim));
 	if (lhi_view_records(&lh->v))
 		lhi_event_lease(&lh->v, LH_LOG_RELEASED, h->shared, h->slot,
 		    h->ci, l->token, 0);

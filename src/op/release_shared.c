@@ -49,7 +49,7 @@ cached_reader(struct lh *lh, struct lhi_claim_cache *m,
 	r = &m->rec[bit];
 	return r->use == CACHED_SHARED && r->id == l->id[1] &&
 	    r->token == l->token && l->id[0] == lhi_claim_cache_session_id(m) &&
-	    l->opaque == LEASE_LIVE && r->slot_ref == l->key ? r : NULL;
+	    lhi_lease_has_key(l, r->slot_ref) ? r : NULL;
 }
 
 /* Leaves the chain from state `from` (HELD or IDLE) in use seq.  Returns false
@@ -338,13 +338,12 @@ lhi_release_shared(struct lh *lh, struct lh_lease *l)
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
 	struct lhi_cached_claim *r = &m->rec[READER_CLAIM];
 	struct shm_slot *s = r->slot;
-	uint64_t head, idle = state_make(ST_IDLE, r->id, 0);
+	uint64_t idle = state_make(ST_IDLE, r->id, 0);
 
-	memcpy(&head, l, sizeof(head));		/* notes, mode, opaque */
 	if (unlikely(r->use != CACHED_SHARED) || unlikely(m->lh != lh) ||
-	    unlikely(((head ^ m->head_shared[0]) |
-	    (l->id[0] ^ m->head_shared[1]) | (l->id[1] ^ r->id) |
-	    (l->token ^ r->token) | (l->key ^ r->slot_ref)) != 0))
+	    unlikely(((lhi_lease_head(l) ^ m->head_1[0]) |
+	    (l->id[0] ^ m->head_1[1]) | (l->id[1] ^ r->id) |
+	    (l->token ^ r->token)) != 0))
 		return release_shared_other(lh, l);
 	if (unlikely(r->id >= r->limit) ||
 	    unlikely(sh32_load_rlx(&s->pause_ms) != 0) ||

@@ -157,13 +157,14 @@ static void
 end_lease(struct lh *lh, const struct lhi_ref *ref, const struct search *f,
     bool shared)
 {
-	struct lh_lease l = { .key = ref->slot_ref, .token = f->token,
-	    .mode = shared ? LH_SHARED : LH_EXCLUSIVE, .opaque = LEASE_LIVE };
+	struct lh_lease l = { .token = f->token,
+	    .mode = shared ? LH_SHARED : LH_EXCLUSIVE };
 	uint64_t seq = state_seq(f->st);
 	struct lhi_held h;
 
 	if (shared != (state_kind(f->st) == ST_READ))	/* being converted */
 		seq = (seq - CONVERT_STEP) & MASK(SEQ_BITS);
+	lhi_lease_set_key(&l, ref->slot_ref);
 	l.id[0] = lhi_view_session_id(&lh->v, f->owner);
 	l.id[1] = lid_make(f->ci, f->epoch, seq);
 	if (lhi_lease_find(lh, &l, &h) == 0)

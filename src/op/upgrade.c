@@ -100,7 +100,7 @@ enqueue_claim(struct upgrade *u)
 	struct shm_claim *c = u->c;
 	uint64_t seq = lhi_claim_next_seq(v, c, sh64_load(&c->state));
 
-	sh64_store_rlx(&c->slot_ref, u->lease->key);
+	sh64_store_rlx(&c->slot_ref, u->h.slot_ref);
 	sh64_store_rlx(&c->grant, lhi_upgrade_of(u->h.ci,
 	    lid_seq(u->h.id)));
 	sh32_store_rlx(&c->priority, u->ask->priority);
@@ -141,7 +141,7 @@ is_rival(struct upgrade *u, struct shm_claim *c, uint32_t ci)
 	 * another one it may wait for this key otherwise */
 	if (state_st(wait) != ST_WAIT ||
 	    !(sh32_load(&c->wflags) & WAITER_UPGRADE) ||
-	    sh64_load(&c->slot_ref) != u->lease->key)
+	    sh64_load(&c->slot_ref) != u->h.slot_ref)
 		return false;
 	seq = lhi_upgrade_seq(c);
 	li = lhi_upgrade_claim(c);
@@ -334,7 +334,7 @@ count_outcome(struct upgrade *u, int error)
 static int
 wait_upgrade(struct upgrade *u)
 {
-	const struct lhi_ref ref = { u->h.slot, u->lease->key };
+	const struct lhi_ref ref = { u->h.slot, u->h.slot_ref };
 	struct lhi_canceller me;
 	int error, cancel;
 

@@ -143,9 +143,57 @@ lhi_cached_claim_bound(struct lhi_cached_claim *r, uint64_t limit)
 	r->limit = last << VER_SHIFT;
 }
 
-/* lh_lease.opaque */
-#define LEASE_LIVE 1u
-#define LEASE_RELEASED 2u	/* through this struct (guarantee G10) */
+/*
+ * The first word of a lease: the key's slot_ref, without the upper bits of the
+ * number of its life; then the lease's state, in the upper bits of
+ * lh_lease.opaque; notes; mode.
+ */
+#define LEASE_REF_BITS 46
+#define LEASE_STATE_SHIFT 14
+#define LEASE_LIVE (1u << LEASE_STATE_SHIFT)
+/* through this struct (G10); all of opaque, so that noise is not that */
+#define LEASE_RELEASED (2u << LEASE_STATE_SHIFT | 0x1d5eu)
+#define LEASE_NOTES (UINT64_C(0xff) << 48)
+
+static inline bool
+lhi_lease_is_live(const struct lh_lease *l)
+{
+	return l->opaque >> LEASE_STATE_SHIFT == 1;
+}
+
+/* Returns the first word of a lease, for compares. */
+static inline uint64_t
+lhi_lease_head(const struct lh_lease *l)
+{
+	uint64_t head;
+
+	__builtin_memcpy(&head, l, sizeof(head));
+	return head;
+}
+
+/* Returns such a word of a live lease without notes. */
+static inline uint64_t
+lhi_lease_head_of(uint64_t slot_ref, enum lh_mode mode)
+{
+	return (slot_ref & MASK(LEASE_REF_BITS)) |
+	    (uint64_t)LEASE_LIVE << 32 | (uint64_t)mode << 56;
+}
+
+/* Names the key of a lease that is made, and says that it is live. */
+static inline void
+lhi_lease_set_key(struct lh_lease *l, uint64_t slot_ref)
+{
+	l->key = (uint32_t)slot_ref;
+	l->opaque = LEASE_LIVE | (slot_ref >> 32 & MASK(LEASE_STATE_SHIFT));
+}
+
+/* True if it is live, and that is its key. */
+static inline bool
+lhi_lease_has_key(const struct lh_lease *l, uint64_t slot_ref)
+{
+	return ((lhi_lease_head(l) ^ slot_ref) & MASK(LEASE_REF_BITS)) == 0 &&
+	    lhi_lease_is_live(l);
+}
 
 /* Eight claims that belong to one thread at a time. */
 struct lhi_group {
@@ -157,10 +205,13 @@ struct lhi_group {
  * costs time. */
 typedef uint64_t lhi_pair __attribute__((vector_size(16)));
 
-_Static_assert(sizeof(struct lh_lease) == 56 &&
+_Static_assert(sizeof(struct lh_lease) == 40 &&
+    offsetof(struct lh_lease, opaque) * 8 + LEASE_STATE_SHIFT ==
+    LEASE_REF_BITS && offsetof(struct lh_lease, notes) == 6 &&
+    offsetof(struct lh_lease, mode) == 7 &&
     offsetof(struct lh_lease, id) == 8 &&
-    offsetof(struct lh_lease, expires_ns) ==
-    offsetof(struct lh_lease, acquired_ns) + 8, "what lhi_pair_store() fills");
+    offsetof(struct lh_lease, token) ==
+    offsetof(struct lh_lease, id) + 16, "what lhi_pair_store() fills");
 
 static inline void
 lhi_pair_store(void *to, lhi_pair p)
@@ -178,9 +229,11 @@ struct lhi_key_hold {
 /* A thread's claims in one attachment.  In memory that fork clears; never used
  * for anything else. */
 struct lhi_claim_cache {
-	lhi_pair head;		/* of a lease: mode and notes, session id */
-	lhi_pair span;		/* of a lease: its start (now) and its end */
-	lhi_pair head_shared;	/* as head, in shared mode */
+	/* the first two words of a lease: the second is the session's id */
+	lhi_pair head_0;	/* in exclusive mode, with the key of claim 0 */
+	lhi_pair head_1;	/* in shared mode, with the key of claim 1 */
+	int64_t now_ns;		/* the table's clock at the last tick */
+	int64_t expires_ns;	/* when a lease of that tick ends */
 	struct lh *lh;		/* NULL: unused, or the attachment is closed */
 	struct lh *usual;	/* lh while ttl_ms is the default, else
 				 * NO_TABLE */
@@ -192,7 +245,7 @@ struct lhi_claim_cache {
 	long tick_nsec;
 	int64_t ttl_ms;
 	uint64_t held;		/* claim state HELD, deadline, seq 0 */
-	uint64_t since;		/* span's start, in the form of claim.since */
+	uint64_t since;		/* now_ns, in the form of claim.since */
 	uint64_t announce;	/* `held`, one use on */
 	/* each in a line of its own */
 	struct lhi_cached_claim rec[SHM_GROUP] __attribute__((aligned(64)));
@@ -252,13 +305,13 @@ struct lhi_claim_cache {
 static inline uint64_t
 lhi_claim_cache_session_id(const struct lhi_claim_cache *m)
 {
-	return m->head[1];
+	return m->head_0[1];
 }
 
 static inline int64_t
 lhi_claim_cache_now_ns(const struct lhi_claim_cache *m)
 {
-	return (int64_t)m->span[0];
+	return m->now_ns;
 }
 
 /* Sets how many more grants r may make on the fast path, after it took a key on

@@ -158,7 +158,7 @@ lhi_claim_cache_detach_all(struct lh *lh)
 		lhi_claim_cache_flush_counts(m);
 		lhi_key_holds_free(m);
 		give_up_groups(m, lh);
-		m->head = m->head_shared = (lhi_pair){ 0, 0 };
+		m->head_0 = m->head_1 = (lhi_pair){ 0, 0 };
 		/* its slot is not mapped any more */
 		lhi_cached_claim_forget(&m->rec[0]);
 		lhi_cached_claim_set(&m->rec[0], CACHED_OUT);
@@ -174,19 +174,6 @@ lhi_claim_cache_detach_all(struct lh *lh)
 	}
 }
 
-/* Returns the first 16 bytes of a lease of this session, without notes. */
-static lhi_pair
-head_of_lease(uint64_t id, uint16_t mode)
-{
-	const struct lh_lease l = {
-		.mode = mode, .opaque = LEASE_LIVE, .id = { id, 0 },
-	};
-	lhi_pair head;
-
-	memcpy(&head, &l, sizeof(head));
-	return head;
-}
-
 /* Initialises a claim cache of the attachment.  Under lhi_proc_lock(). */
 static void
 set_up_cache(struct lhi_claim_cache *m, struct lh *lh, uint32_t tid)
@@ -199,9 +186,7 @@ set_up_cache(struct lhi_claim_cache *m, struct lh *lh, uint32_t tid)
 	m->ttl_ms = -1;
 	m->local_home = 0;
 	m->lent.slot_ref = 0;
-	m->head = head_of_lease(lhi_view_session_id(&lh->v, lh->sid),
-	    LH_EXCLUSIVE);
-	m->head_shared = head_of_lease(m->head[1], LH_SHARED);
+	m->head_0[1] = m->head_1[1] = lhi_view_session_id(&lh->v, lh->sid);
 	m->tid = tid;
 	m->lh_next = lh->mags;
 	lh->mags = m;
@@ -263,8 +248,7 @@ remember_idle(struct lhi_claim_cache *m, uint32_t b)
 		return;
 	lhi_cached_claim_set(r, CACHED_IDLE);
 	m->idle |= 1u << b;
-	r->slot = s;
-	r->slot_ref = sh64_load(&c->slot_ref);
+	lhi_claim_cache_set_key(m, r, s, sh64_load(&c->slot_ref), LH_SHARED);
 	r->token = lhi_reader_token(s, c);
 	r->id = lhi_claim_cache_id(v, m->base + b);
 	r->limit = 0;
@@ -525,8 +509,8 @@ lhi_claim_cache_tick(struct lhi_claim_cache *m, const struct timespec *ts,
 	m->held = state_make(ST_HELD, 0, lhi_deadline_coarse(v, now + ttl_ms *
 	    NS_PER_MS));
 	m->announce = m->held + state_make(0, 1, 0);
-	m->span = (lhi_pair){ (uint64_t)now,
-	    (uint64_t)lhi_deadline_ns(v, state_deadline(m->held)) };
+	m->now_ns = now;
+	m->expires_ns = lhi_deadline_ns(v, state_deadline(m->held));
 	m->since = lhi_since(v, now, m->tid);
 	/* once per tick, not in every acquire; a held claim gets it later */
 	for (uint32_t b = 0; m->group != NULL && b < SHM_GROUP; b++) {

@@ -44,6 +44,33 @@ lhi_claim_cache_id(struct lhi_view *v, uint32_t ci)
 	    state_seq(sh64_load(&c->state)));
 }
 
+/* Remembers which key claim r, one of the cache's, was granted in that mode.
+ * All who set slot_ref, other than to 0, do it here. */
+static inline __attribute__((always_inline)) void
+lhi_claim_cache_set_key(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
+    struct shm_slot *s, uint64_t slot_ref, enum lh_mode mode)
+{
+	r->slot = s;
+	r->slot_ref = slot_ref;
+	if (lhi_mutant_on(lease_of_last_key))
+		return;
+	if (mode == LH_EXCLUSIVE && r == &m->rec[0])
+		m->head_0[0] = lhi_lease_head_of(slot_ref, LH_EXCLUSIVE);
+	if (mode == LH_SHARED && r == &m->rec[READER_CLAIM])
+		m->head_1[0] = lhi_lease_head_of(slot_ref, LH_SHARED);
+}
+
+/* Fills in the first two words of an exclusive lease of that key. */
+static inline void
+lhi_claim_cache_lease(const struct lhi_claim_cache *m, uint64_t slot_ref,
+    struct lh_lease *l)
+{
+	const uint64_t head = lhi_lease_head_of(slot_ref, LH_EXCLUSIVE);
+
+	memcpy(l, &head, sizeof(head));
+	l->id[0] = lhi_claim_cache_session_id(m);
+}
+
 /* Undoes a wait that this thread has left with longjmp. */
 static inline void
 lhi_claim_cache_leave_wait(struct lhi_claim_cache *m)

@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 #include "proc/key_holds.h"
+#include "proc/claim_cache.h"
 
 void
 lhi_key_holds_lease(struct lhi_claim_cache *m, struct lh_lease *l)
@@ -15,11 +16,9 @@ lhi_key_holds_lease(struct lhi_claim_cache *m, struct lh_lease *l)
 	const struct shm_claim *c = m->claims;
 	uint64_t st = sh64_load(&c->state);
 
-	lhi_pair_store(l, m->head);
+	lhi_claim_cache_lease(m, sh64_own(&c->slot_ref), l);
 	l->id[1] = r->id;
 	l->token = r->token;
-	l->key = sh64_own(&c->slot_ref);
-	l->acquired_ns = lhi_claim_since_ns(&m->lh->v, c);
 	l->expires_ns = state_held(st) && state_seq(st) == lid_seq(r->id) ?
 	    lhi_deadline_ns(&m->lh->v, state_deadline(st)) : 0;
 }

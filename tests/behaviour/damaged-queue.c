@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "base/bits.h"
 #include "prim/shared.h"
-#include "shm/layout.h"
+#include "shm/view.h"
 #include "support/actor.h"
 #include "support/support.h"
 #include "tap.h"
@@ -75,21 +75,22 @@ do_damage(struct object *o, const struct lh_lease *l, enum damage what)
 	struct shm_claim *claims = (struct shm_claim *)(o->base +
 	    o->g.claims_off);
 	struct shm_slot *slot = (struct shm_slot *)(o->base + o->g.slots_off) +
-	    (uint32_t)l->key;
+	    l->key;
 	/* of the holder's chunk, and not in use */
 	uint32_t ci = lid_claim(l->id[1]) / SHM_CHUNK * SHM_CHUNK + 40;
+	uint64_t ref = lhi_slot_ref(l->key, sh32_load(&slot->gen));
 	uint32_t head = ci;
 
 	switch (what) {
 	case CIRCLE:
-		fake_waiter(&claims[ci], l->key, ci + 1);
-		fake_waiter(&claims[ci + 1], l->key, ci);
+		fake_waiter(&claims[ci], ref, ci + 1);
+		fake_waiter(&claims[ci + 1], ref, ci);
 		break;
 	case SELF:
-		fake_waiter(&claims[ci], l->key, ci);
+		fake_waiter(&claims[ci], ref, ci);
 		break;
 	case BAD_NEXT:
-		fake_waiter(&claims[ci], l->key, o->g.n_claims + 7);
+		fake_waiter(&claims[ci], ref, o->g.n_claims + 7);
 		break;
 	case BAD_HEAD:
 		head = o->g.n_claims + 7;

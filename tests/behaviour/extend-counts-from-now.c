@@ -32,15 +32,16 @@ static void
 extend_to(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 {
 	struct lh_lease was = *l;
-	int64_t before_ns = t_ticked_ns();
+	int64_t before_ns = t_ticked_ns(), acquired_ns;
 
+	acquired_ns = t_acquired_ns(lh, l);
 	is(lh_extend(lh, l, ttl_ms), 0, "extended to %lld ms",
 	    (long long)ttl_ms);
 	ok(around(l->expires_ns, ttl_ms, before_ns, t_now_ns()),
 	    "counted from now");
 	was.expires_ns = l->expires_ns;
 	ok(was.id[0] == l->id[0] && was.id[1] == l->id[1] &&
-	    was.token == l->token && was.acquired_ns == l->acquired_ns,
+	    was.token == l->token && acquired_ns == t_acquired_ns(lh, l),
 	    "nothing else changed");
 	is(lh_verify(lh, l), 0, "and held");
 }

@@ -26,7 +26,7 @@ outlive(void *arg)
 
 	is(t_acquire(lh, "k", TTL_MS, T_HANG_MS, &mine), 0, "a short lease");
 	t_begin_acquire(w, "k", 3600000, 3600000);
-	end_ns = mine.acquired_ns + TTLS * TTL_MS * T_NS_PER_MS;
+	end_ns = t_acquired_ns(lh, &mine) + TTLS * TTL_MS * T_NS_PER_MS;
 	while (t_now_ns() < end_ns) {
 		int64_t before = mine.expires_ns;
 		int r;

@@ -10,6 +10,7 @@
  */
 #include <string.h>
 #include "crash/subject.h"
+#include "op/lease_check.h"
 #include "op/token_ceiling.h"
 #include "proc/attachment.h"
 
@@ -104,7 +105,7 @@ check_over_all(struct trial *p)
 static void
 act_give_right(struct trial *p)
 {
-	const struct lhi_ref ref = { slot_of_key(p, sub.lh), p->lease.key };
+	const struct lhi_ref ref = lhi_lease_ref(&sub.lh->v, &p->lease);
 	uint64_t base = cluster_base(cluster_revision(p->lease.token) + 7);
 
 	p->result = lhi_right_raise(&sub.lh->v, &ref, base);
@@ -123,7 +124,7 @@ prep_far_base(struct trial *p)
 
 	prep_warm(p);
 	sub_hold(p, 30000);
-	ref = (struct lhi_ref){ slot_of_key(p, sub.lh), p->lease.key };
+	ref = lhi_lease_ref(&sub.lh->v, &p->lease);
 	sub_must(p, lhi_right_raise(&sub.lh->v, &ref,
 	    cluster_base(cluster_revision(p->lease.token) + (1 << 20))),
 	    "raise the base");

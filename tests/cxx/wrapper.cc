@@ -62,6 +62,7 @@ leases(const std::string &name)
 	{
 		leasehold::lease a = table.acquire("k");
 		ok(a.token() > 0 && a.verify(), "acquired");
+		ok(std::string(a.info().key) == "k", "its key");
 		std::uint64_t seen = 0;
 		ok(table.explain("k", [&](const lh_key_info &info) {
 			seen = info.n_holders == 1 ? info.holders[0].token : 0;

@@ -53,6 +53,7 @@ static struct op *
 acquire(struct self *s, uint32_t file, struct lh_lease *lease)
 {
 	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	struct lh_lease_info info = LH_LEASE_INFO_INIT;
 	struct op *op = record(s, OP_ACQUIRE, file, NULL);
 	int64_t at;
 	int rc;
@@ -66,7 +67,8 @@ acquire(struct self *s, uint32_t file, struct lh_lease *lease)
 	at = now_ns();
 	if (rc == 0) {
 		op->token = lease->token;
-		op->acquired_ns = lease->acquired_ns;
+		op->acquired_ns = lh_lease_info(s->lh, lease, &info) == 0 ?
+		    info.acquired_ns : op->call_ns; /* it is over */
 		op->deadline_ns = lease->expires_ns;
 		op->notes = lease->notes;
 	}

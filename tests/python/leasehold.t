@@ -59,12 +59,19 @@ class Leases(Case):
     def test_with_block_holds_and_releases(self):
         with self.table.acquire("k", ttl=60) as lease:
             self.assertTrue(lease.verify())
+            info = lease.info()
+            self.assertEqual(info["key"], "k")
+            self.assertLess(0, info["left"])
+            self.assertLess(info["left"], 60.1)
+            self.assertLess(info["since"], 10)
             self.assertIsNone(self.other.try_acquire("k"))
             self.assertTrue(self.other.verify("k", lease.token))
             self.assertFalse(self.other.verify("k", lease.token + 1))
         later = self.other.try_acquire("k")
         self.assertGreater(later.token, lease.token)
         later.release()
+        with self.assertRaises(leasehold.Lost):
+            later.info()
         later.release()
 
     def test_request_is_repeated(self):

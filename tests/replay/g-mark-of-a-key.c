@@ -11,6 +11,7 @@
  * nobody has recorded.
  */
 #include <errno.h>
+#include <string.h>
 #include "behaviour/readers.h"
 #include "proc/claim_cache.h"
 #include "replay.h"
@@ -60,6 +61,22 @@ another_key(void)
 	is(replay_try(other, "k2", &theirs), 0, "and the other one is free");
 	is(lh_release(other, &theirs), 0, "and released");
 	is(lh_release(lh, &l), 0, "as is the first");
+}
+
+/* A lease by the straight path names the key that claim 0 has now. */
+static void
+key_of_lease(void)
+{
+	static const char *const keys[] = { "k", "k2", "k" };
+	struct lh_lease_info info = LH_LEASE_INFO_INIT;
+	struct lh_lease l;
+
+	for (int i = 0; i < 9; i++) {
+		is(lh_acquire(lh, keys[i / 3], NULL, &l), 0, "acquired");
+		is(lh_lease_info(lh, &l, &info), 0, "what is known of it");
+		ok(strcmp(info.key, keys[i / 3]) == 0, "its key");
+		is(lh_release(lh, &l), 0, "released");
+	}
 }
 
 /* The clock advances while claim 0 is held: its start time stays behind. */
@@ -112,7 +129,7 @@ another_ttl(void)
 	o.ttl_ms = 10000;
 	is(lh_key_acquire(ks, &o, &s), 0, "read for 10 s");
 	is(lh_key_acquire(k, NULL, &l), 0, "acquired for the default time");
-	cmp(l.expires_ns - l.acquired_ns, >, 20 * NS_PER_SEC,
+	cmp(l.expires_ns - lh_clock_ns(lh), >, 20 * NS_PER_SEC,
 	    "it is held for that");
 	is(lh_release(lh, &l), 0, "released");
 	is(lh_release(lh, &s), 0, "no reader here");
@@ -175,6 +192,7 @@ main(void)
 	is(lh_key_open(lh, "k", 0, &k), 0, "a key");
 	is(lh_key_open(lh, "k2", 0, &k2), 0, "and another");
 	another_key();
+	key_of_lease();
 	another_tick();
 	another_ttl();
 	recorded();

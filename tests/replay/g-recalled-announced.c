@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include "behaviour/readers.h"
+#include "op/lease_check.h"
 #include "op/handoff.h"
 #include "proc/attachment.h"
 #include "replay.h"
@@ -56,13 +57,14 @@ static void
 find_announced(const struct lh_lease *l)
 {
 	struct lhi_view *v = &lh->v;
-	struct lhi_ref ref = lhi_ref_at(v, l->key);
+	struct lhi_ref ref = lhi_lease_ref(v, l);
 
 	for (uint32_t ci = SHM_CHUNK; lhi_claim(v, ci) != NULL; ci++) {
 		struct shm_claim *c = lhi_claim(v, ci);
 		uint64_t st = sh64_load(&c->state);
 
-		if (!state_held(st) || sh64_load(&c->slot_ref) != l->key ||
+		if (!state_held(st) ||
+		    sh64_load(&c->slot_ref) != ref.slot_ref ||
 		    ci == lid_claim(l->id[1]))
 			continue;
 		id[0] = lhi_view_session_id(v, lhi_claim_owner(v, ci));

@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include "base/clock.h"
+#include "op/lease_check.h"
 #include "op/cluster_check.h"
 #include "replay.h"
 
@@ -40,7 +41,7 @@ late_right(int n)
 	int e;
 
 	is(replay_try(shim, KEY, &mine), 0, "the shim acquires the key");
-	ref = lhi_ref_at(&shim->v, mine.key);
+	ref = lhi_lease_ref(&shim->v, &mine);
 	give(&ref, RIGHT_EXCLUSIVE);
 	replay_hold("process", "cluster.granted");
 	replay_go("process", replay_acquire, &c);

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include "base/clock.h"
+#include "op/lease_check.h"
 #include "op/cluster_check.h"
 #include "replay.h"
 
@@ -33,7 +34,7 @@ give(void)
 	struct lhi_ref ref;
 
 	is(replay_try(shim, KEY, &mine), 0, "the shim acquires the key");
-	ref = lhi_ref_at(&shim->v, mine.key);
+	ref = lhi_lease_ref(&shim->v, &mine);
 	revision += 10;
 	is(lhi_right_raise(&shim->v, &ref, cluster_base(revision)), 0,
 	    "the base is raised");

@@ -7,6 +7,7 @@
 #define TESTS_REPLAY_LENT_H
 
 #include "base/clock.h"
+#include "op/lease_check.h"
 #include "op/cluster_check.h"
 #include "replay.h"
 
@@ -52,7 +53,7 @@ lent_give(int64_t ms)
 	lent_epoch = lhi_cluster_begin(&lent_shim->v, session, 1, 1);
 	lent_until_in_ms(ms);
 	is(replay_try(lent_shim, LENT_KEY, &mine), 0, "the shim has the key");
-	ref = lhi_ref_at(&lent_shim->v, mine.key);
+	ref = lhi_lease_ref(&lent_shim->v, &mine);
 	lent_revision += 10;
 	is(lhi_right_raise(&lent_shim->v, &ref, cluster_base(lent_revision)),
 	    0, "the base is raised");

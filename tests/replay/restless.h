@@ -190,9 +190,10 @@ circle_of_waiters(struct stage *st)
 	c = &o.claims[ci];
 	sh32_store(&c->wflags, WAITER_SUSPECT);
 	sh64_store(&c->wnext, link_make(false, ci, 5));
-	sh64_store(&c->slot_ref, st->l.key);
+	sh64_store(&c->slot_ref, lhi_slot_ref(st->l.key,
+	    sh32_load(&o.slots[st->l.key].gen)));
 	sh64_store(&c->state, state_make(ST_WAIT, 1, 0));
-	sh64_store(&o.slots[(uint32_t)st->l.key].waitq,
+	sh64_store(&o.slots[st->l.key].waitq,
 	    link_make(false, ci, 7));
 	t_unmap_object(&o);
 }

@@ -120,6 +120,7 @@ static bool
 acquire(struct worker *w, struct hold *h, enum op_how only)
 {
 	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	struct lh_lease_info info = LH_LEASE_INFO_INIT;
 	struct lh_cancel sw = LH_CANCEL_INIT;
 	bool by_name = percent(&w->dice, 50);
 	struct op *op;
@@ -161,7 +162,8 @@ acquire(struct worker *w, struct hold *h, enum op_how only)
 	at = now_ns();
 	if (rc == 0) {
 		op->token = h->lease.token;
-		op->acquired_ns = h->lease.acquired_ns;
+		op->acquired_ns = lh_lease_info(w->lh, &h->lease, &info) == 0 ?
+		    info.acquired_ns : op->call_ns; /* it is over */
 		op->deadline_ns = h->lease.expires_ns;
 		op->notes = h->lease.notes;
 		h->first = h->lease;

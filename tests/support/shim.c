@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/frame.h"
 #include "op/cluster_check.h"
+#include "op/lease_check.h"
 #include "support/shim.h"
 #include "support/support.h"
 #include "tap.h"
@@ -93,7 +94,7 @@ hold(struct shim *m, struct key *k)
 	if (error != 0)
 		bail_out("the shim's lease: %s", lh_error_detail());
 	k->holds = true;
-	k->ref = lhi_ref_at(&m->lh->v, k->held.key);
+	k->ref = lhi_lease_ref(&m->lh->v, &k->held);
 }
 
 static void

@@ -335,6 +335,15 @@ t_acquire(struct lh *lh, const char *key, int64_t ttl_ms, int64_t wait_ms,
 	return lh_acquire(lh, key, &o, lease);
 }
 
+int64_t
+t_acquired_ns(struct lh *lh, const struct lh_lease *lease)
+{
+	struct lh_lease_info info = LH_LEASE_INFO_INIT;
+
+	is(lh_lease_info(lh, lease, &info), 0, "what is known of the lease");
+	return info.acquired_ns;
+}
+
 struct lh_lease
 t_hold(struct lh *lh, const char *key)
 {

@@ -108,6 +108,9 @@ struct lh_lease t_hold(struct lh *lh, const char *key);
 
 /* Numbers of a key as lh_status() tells them; negative errno. */
 int t_holders(struct lh *lh, const char *key);
+
+/* Returns when a lease that is held was acquired (table clock). */
+int64_t t_acquired_ns(struct lh *lh, const struct lh_lease *lease);
 int t_waiters(struct lh *lh, const char *key);
 
 /* Wait until the key has exactly n waiters; false after a hang. */

@@ -10,6 +10,7 @@
  * in its time; in a process of its own, because the other answer is a crash.
  */
 #include <errno.h>
+#include "proc/attachment.h"
 #include "support/child.h"
 #include "support/support.h"
 #include "tap.h"
@@ -63,7 +64,7 @@ present(void *arg)
 
 	memset(&l, 0, sizeof(l));
 	refused(&l, "zeroes");
-	l.opaque = 1;
+	l.opaque = LEASE_LIVE;
 	refused(&l, "nearly zeroes");
 	memset(&l, 0x5a, sizeof(l));
 	refused(&l, "what is no lease");

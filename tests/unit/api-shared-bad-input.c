@@ -7,7 +7,7 @@
  * changed, and the good ones as good as before.
  *
  * The good one is once the only reader, once among several, since the lock
- * word then names another.  acquired_ns, expires_ns and notes do not identify
+ * word then names another.  expires_ns and notes do not identify
  * a lease; altering them must not reach another lease.
  */
 #include <errno.h>
@@ -247,7 +247,6 @@ all_of_it(int n, const char *what)
 	diag("%s", what);
 	noise();
 	identity(&good);
-	TOLD(acquired_ns);
 	TOLD(expires_ns);
 	TOLD(notes);
 	modes();

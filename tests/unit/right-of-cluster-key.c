@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "shm/session_bytes.h"
+#include "op/lease_check.h"
 #include "proc/attachment.h"
 #include "shm/cluster_right.h"
 #include "support/object.h"
@@ -33,7 +34,7 @@ begin(const struct lh_open_opts *o)
 static struct lhi_ref
 ref_of(const struct lh_lease *l)
 {
-	return lhi_ref_at(v, l->key);
+	return lhi_lease_ref(v, l);
 }
 
 static uint64_t

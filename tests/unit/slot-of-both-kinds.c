@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include "op/cluster_check.h"
+#include "op/lease_check.h"
 #include "proc/attachment.h"
 #include "shm/cluster_right.h"
 #include "support/support.h"
@@ -85,7 +86,7 @@ others(void *bits)
 		is(word_idx(w), FREE_CLUSTER, "and tells the kind");
 		if (bits != NULL) {	/* the first one's versions, its own */
 			struct lh_lease l = t_hold(two, name);
-			struct lhi_ref ref = lhi_ref_at(&two->v, l.key);
+			struct lhi_ref ref = lhi_lease_ref(&two->v, &l);
 
 			is(lhi_right_raise(&two->v, &ref, cluster_base(left >>
 			    CLUSTER_SEQ_BITS)), 0, "a base that looks alike");

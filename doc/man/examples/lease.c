@@ -42,6 +42,19 @@ work_in_steps(struct lh *lh, struct lh_lease *lease, int steps)
 	return e;			/* -ESTALE: lost; stop writing */
 }
 
+/* Says since when this process holds which key. */
+static int
+print_lease(struct lh *lh, const struct lh_lease *lease)
+{
+	struct lh_lease_info info = LH_LEASE_INFO_INIT;
+	int e = lh_lease_info(lh, lease, &info);
+
+	if (e == 0)
+		printf("%s: held for %" PRId64 " ms\n", info.key,
+		    (lh_clock_ns(lh) - info.acquired_ns) / 1000000);
+	return e;
+}
+
 /* Reads with others, then writes alone, without losing the key in between. */
 static int
 read_then_write(struct lh *lh)
@@ -165,7 +178,7 @@ main(void)
 
 	if (lh_open(&lh, NULL, NULL) != 0 || write_report(lh) != 0 ||
 	    read_then_write(lh) != 0 || acquire_robust(lh, &lease) != 0 ||
-	    work_in_steps(lh, &lease, 3) != 0 ||
+	    work_in_steps(lh, &lease, 3) != 0 || print_lease(lh, &lease) != 0 ||
 	    !accepts_token(lh, "ledger", lease.token) ||
 	    accepts_token(lh, "ledger", 1) || release_if_asked(lh, &lease) != 0)
 		return EXIT_FAILURE;
