@@ -477,7 +477,7 @@ sub	= @$(MAKE) --no-print-directory -s -j$(CPUS)
 RELEASED = $(addprefix $(BUILD)/,$(call marked,release))
 NEEDS_unit = F=asan tests
 NEEDS_bindings = cxx lib tool $(RELEASED)
-NEEDS_release = tests shim-tests
+NEEDS_release = tests shim-tests lib
 NEEDS_command = tool lib
 NEEDS_daemon = all man daemon-tests
 NEEDS_shim = F=asan shim-tests
@@ -490,7 +490,7 @@ NEEDS_fence = F=hooks fences
 NEEDS_crash = step
 NEEDS_chaos = chaos
 NEEDS_tsan = F=tsan chaos $(addprefix build/tsan/,$(call marked,tsan))
-NEEDS_memcheck = tests
+NEEDS_memcheck = tests lib
 NEEDS_abi = lib
 NEEDS_bench = $(COUNT)
 NEEDS_lint = all
@@ -515,7 +515,8 @@ check-unit:
 # the same, and the shim's, as they are installed: make check-all
 check-release:
 	$(call ready,release)
-	@$(PATIENT) $(call slow_first,$(TESTS) $(SHIM_TESTS))
+	@LEASEHOLD_LIBRARY=$(abspath $(LIB_SO)) \
+	    $(PATIENT) $(call slow_first,$(TESTS) $(SHIM_TESTS))
 
 # What is to be installed, as it was built: what the build of a package runs
 # (debian/rules), in two minutes.
@@ -662,7 +663,7 @@ check-tsan-live:
 # it sees reads of memory that was never written; the sanitizers do not
 check-memcheck:
 	$(call ready,memcheck)
-	@tests/memcheck $(TESTS)
+	@LEASEHOLD_LIBRARY=$(abspath $(LIB_SO)) tests/memcheck $(TESTS)
 
 check-model:
 	@RECORD=$(ALL) tests/model/run build/model
