@@ -148,7 +148,7 @@ help:
 	@echo 'make format-update	write the byte maps of doc/format.md anew'
 	@echo 'make loops-update	write the list of doc/loops.md anew'
 	@echo 'check-unit -release -memcheck -tsan -command -env -daemon -shim -cluster'
-	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -flips -arm64 -model -abi -layout -bench, lint: the layers of check'
+	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -flips -arm64 -packages -model -abi -layout -bench, lint: the layers of check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
 # sections 3 and 7: made from the headers' comments
@@ -441,7 +441,7 @@ $(BENCH): $(call objs,bench/*.c) $(BUILD)/libleasehold.so $(SHIM_A) \
 	    $(SHIM_LIBS) -pthread
 
 # --- the two commands of a newcomer ------------------------------------------
-deps-run deps-check deps-all deps-bench: deps-%:
+deps-run deps-check deps-all deps-packages deps-bench: deps-%:
 	@tools/deps $*
 
 # after the packages are there, so that a bare machine gets this far
@@ -460,8 +460,8 @@ check: deps-check
 # on from there.  The two searches without an end take as long as is said:
 # make check-all CHAOS_SECONDS=3600 FUZZ_SECONDS=600 (a fuzzer).
 ALL_LAYERS ?= lint analyze abi layout bench model unit memcheck command env daemon shim cluster replay \
-	   mutants crash stop double fuzz fence flips release arm64 chaos tsan fuzz-search
-check-all: deps-check deps-all deps-arm64
+	   mutants crash stop double fuzz fence flips release arm64 packages chaos tsan fuzz-search
+check-all: deps-check deps-all deps-packages deps-arm64
 	@tests/layers --all $(ALL_LAYERS)
 
 # most of the tests wait most of the time
@@ -519,7 +519,9 @@ check-release:
 	    $(PATIENT) $(call slow_first,$(TESTS) $(SHIM_TESTS))
 
 # What is to be installed, as it was built: what the build of a package runs
-# (debian/rules), in two minutes.
+# (debian/rules), in two minutes.  man3 judges the tree's pages, and takes long;
+# run-sign's hostile job may end its parent (SIGIO), if both are a user's.
+NOT_BUILT := tests/command/man3.t tests/command/run-sign.t
 UNITS	:= $(filter $(BUILD)/tests/unit/%,$(TESTS))
 NEEDS_built = tool lib $(UNITS)
 .PHONY: check-built
@@ -527,8 +529,17 @@ check-built:
 	$(call ready,built)
 	@$(PROVE) $(UNITS)
 	@LEASEHOLD=$(abspath $(TOOL)) tests/as-job $(PROVE) \
-	    $(call slow_first,$(filter-out $(call marked,check-all), \
-	    $(wildcard tests/command/*.t)))
+	    $(call slow_first,$(filter-out $(NOT_BUILT) $(call \
+	    marked,check-all),$(wildcard tests/command/*.t)))
+
+# Debian's packages, in clean systems: one after the other, the first makes them
+NEEDS_packages = tool
+PACKAGES := $(wildcard tests/packages/*.t)
+.PHONY: check-packages
+check-packages: deps-packages
+	$(call ready,packages)
+	@LEASEHOLD=$(abspath $(TOOL)) tests/prove -j1 tests/packages/build.t \
+	    $(filter-out %/build.t,$(PACKAGES))
 
 NEEDS_env = tool lib $(ENV_OPS)
 .PHONY: check-env
