@@ -96,6 +96,42 @@ lhi_waits_for_thread(struct lhi_view *v, uint64_t sid, uint32_t tid,
 	return 0;
 }
 
+/* True if a thread of that number holds a lease with a claim of the chunk. */
+static bool
+has_lease_in(struct lhi_view *v, uint32_t ch, uint32_t tid)
+{
+	struct shm_claim *c = &v->claims[ch * SHM_CHUNK];
+
+	for (uint32_t i = 0; i < SHM_CHUNK; i++, c++)
+		if (state_held(sh64_load(&c->state)) && lhi_claim_tid(c) == tid)
+			return true;
+	return false;
+}
+
+bool
+lhi_waits_for_is_needed(struct lhi_view *v, uint32_t ci)
+{
+	uint64_t sid = lhi_claim_owner(v, ci), last = 0, who;
+	struct shm_session *se = lhi_waits_for_thread_session(v, sid);
+	uint32_t tid = lhi_claim_tid(&v->claims[ci]);
+	bool same = false;
+
+	if (se == NULL || tid == 0 || sh64_load(&se->outer) != 0 ||
+	    sh64_load(&v->claims[ci].grant) != 0)
+		return true;
+	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
+		who = sh64_load(&v->chunks[ch].owner);
+		if (who == 0)
+			continue;
+		if (who != last)
+			same = is_same_process(v, who, sid);
+		last = who;
+		if (same && has_lease_in(v, ch, tid))
+			return true;
+	}
+	return false;
+}
+
 bool
 lhi_waits_for_is_job(const struct lhi_view *v, uint64_t job, uint64_t of)
 {

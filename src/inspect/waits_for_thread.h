@@ -15,6 +15,11 @@ struct shm_session *lhi_waits_for_thread_session(const struct lhi_view *v,
 uint32_t lhi_waits_for_thread(struct lhi_view *v, uint64_t sid, uint32_t tid,
     int64_t *budget, uint64_t *st);
 
+/* True if other waits may have to wait for that of claim ci, in state WAIT: its
+ * thread holds a lease, its process is a job of a `run`, or it acquires into a
+ * named session.  True in doubt.  While the thread waits, false stays so. */
+bool lhi_waits_for_is_needed(struct lhi_view *v, uint32_t ci);
+
 /* True if session `job` says that it belongs to a job of the `run` with session
  * `of`, or to a job of such a job. */
 bool lhi_waits_for_is_job(const struct lhi_view *v, uint64_t job, uint64_t of);

@@ -9,7 +9,7 @@
 #include "op/acquire.h"
 #include "op/deadlock.h"
 #include "op/death_hint.h"
-#include "op/admission.h"
+#include "op/wait_watch.h"
 #include "shm/session_named.h"
 
 enum {				/* besides 0 and -errno */
@@ -30,6 +30,7 @@ struct lhi_attempt {
 	bool lost;		/* was woken, and another process was faster */
 	bool starving;
 	bool spun;		/* has spun since the last sleep */
+	bool probed;		/* has probed since the last sleep */
 	bool threadless;	/* the session's doorbell announces its turn */
 	bool reader_deferred;	/* a reader that waits as a writer */
 	uint64_t deferred_in;	/* token range in which the other readers are */
@@ -41,6 +42,7 @@ struct lhi_attempt {
 	int64_t stale_check_ns;	/* when to check that the table exists */
 	int64_t wake_ns;	/* parked: when to look again at the latest */
 	uint64_t w;		/* the word at the last look */
+	struct lhi_wait_watch watch; /* its part, when it last went to sleep */
 	struct lhi_deadlock dead;
 	struct lhi_death_hint hint; /* of the holder, while it is the first */
 };

@@ -18,11 +18,10 @@
  *			then load, all sequentially consistent).  A waker may
  *			die between its two steps, so every sleep is bounded
  *			(amendment C4)
- *	Bounds		The first waiter of each session on a key looks again
- *			after 20 ms (40 ms far back in a long queue), or at the
- *			holder's deadline.  The others do after 0.25 to 1 s; a
- *			waiter of their own process that leaves before them
- *			wakes them.  No sleep is longer because a daemon lives
+ *	Bounds		The first waiter looks again after 20 ms, or at the
+ *			holder's deadline; the last after 40 ms, in case the
+ *			first is stopped or dead; the others more seldom
+ *			(op/wait_watch.c), whether or not a daemon lives
  *	Starving	The first waiter says that it starves when it has been
  *			first for 1 ms.  If it was woken and lost against a
  *			newcomer, it sleeps quietly until then, so that not
@@ -55,11 +54,10 @@
 #include "shm/lock_word.h"
 #include "shm/wait_queue.h"
 
-#define FIRST_NS (20 * NS_PER_MS)
-#define FAR_NS (40 * NS_PER_MS)
-#define FAR_AHEAD 64
+#define PROBE_NS (20 * NS_PER_MS)	/* between probes, if it is awake */
 #define IDLE_NS (3 * NS_PER_MS)		/* while a free lock is not taken */
 #define STARVE_NS (1 * NS_PER_MS)
+#define STALE_CHECK_NS (200 * NS_PER_MS)
 #define TAKES 100		/* attempts before the clock is read */
 
 static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
@@ -146,11 +144,15 @@ look_and_take(struct lhi_attempt *a, bool probe, uint64_t *w)
 		wait_as_reader(a, *w);
 		if (!can_be_granted(a, *w) && !a->t.queued)
 			return WAITING;
+		if (!can_be_granted(a, *w)) {
+			/* only the deputy asks whether the first lives */
+			error = lhi_admission_find_first(&a->t, probe &&
+			    a->watch.behind == 0);
+			return error != 0 ? error : WAITING;
+		}
 		turn = lhi_admission_can_take(&a->t, probe);
 		if (turn < 0)
 			return turn;
-		if (!can_be_granted(a, *w))
-			return WAITING;
 		if (turn) {
 			lhi_point("wait.turn");
 			error = lhi_attempt_take(a, *w);
@@ -227,7 +229,7 @@ static int64_t
 choose_wake_time(struct lhi_attempt *a, uint64_t w, int64_t now,
     uint32_t *depth)
 {
-	struct lhi_queue_place place;
+	struct lhi_wait_watch *watch = &a->watch;
 	struct shm_claim *holder;
 	int64_t until, d;
 	uint64_t st;
@@ -252,13 +254,13 @@ choose_wake_time(struct lhi_attempt *a, uint64_t w, int64_t now,
 	}
 	if (word_mode(w) == WORD_FREE && can_be_granted(a, w))
 		return now + IDLE_NS;
-	lhi_admission_read_place(&a->t, &place);
-	if (!place.first_of_session)
-		return now + 250 * NS_PER_MS +
-		    (int64_t)(a->t.ci % 64) * 12 * NS_PER_MS;
-	until = now + (place.ahead > FAR_AHEAD ? FAR_NS : FIRST_NS);
+	lhi_wait_watch_read(&a->t, a->threadless ? 0 :
+	    atomic_load_explicit(&a->lh->waiting, memory_order_relaxed), watch);
+	if (watch->seen == 0 || a->timed_out)
+		lhi_wait_watch_first(&a->t, watch);
+	until = now + watch->period_ns;
 	holder = lhi_claim(view(a), word_idx(w));
-	if (holder != NULL && !can_be_granted(a, w)) {
+	if (holder != NULL && watch->ahead == 0 && !can_be_granted(a, w)) {
 		st = sh64_load(&holder->state);
 		d = lhi_policy_next_look_ns(view(a), word_idx(w), st, now);
 		if (state_held(st) && d < until)
@@ -309,6 +311,7 @@ park_claim(struct lhi_attempt *a, uint32_t *depth)
 		(void)sh32_cas(&a->c->park, PARK_ASLEEP, *depth);
 	a->lost = false;
 	a->spun = false;
+	a->probed = false;
 	a->timed_out = true;
 	return !lhi_cancel_is_set(a->ask->cancel) && !a->hint.told &&
 	    (again == a->w || *depth == PARK_QUIET) &&
@@ -356,10 +359,12 @@ is_probe_due(struct lhi_attempt *a, uint64_t w)
 {
 	int64_t now = now_ns(a);
 
-	if (!lhi_death_hint_take(&a->hint) && !a->timed_out && now -
-	    a->probed_ns < (word_mode(w) == WORD_FREE ? IDLE_NS : FIRST_NS))
+	if (!lhi_death_hint_take(&a->hint) && (!a->timed_out || a->probed) &&
+	    now - a->probed_ns < (word_mode(w) == WORD_FREE ? IDLE_NS :
+	    PROBE_NS))
 		return false;
 	a->probed_ns = now;
+	a->probed = true;
 	return true;
 }
 
@@ -404,20 +409,23 @@ lhi_attempt_round(struct lhi_attempt *a)
 				return error;
 			continue;
 		}
-		if (a->starving && !a->spun && a->t.first == a->t.ci) {
+		if (a->starving && !a->spun && !a->timed_out &&
+		    a->t.first == a->t.ci) {
 			/* nobody overtakes any more: it may be free soon */
 			lhi_attempt_spin(a, a->w);
 			a->spun = true;
 			continue;
 		}
-		if (lhi_view_retired(view(a)) ||
-		    (a->timed_out && now_ns(a) >= a->stale_check_ns)) {
+		if (a->timed_out && now_ns(a) >= a->stale_check_ns) {
+			a->stale_check_ns = now_ns(a) + STALE_CHECK_NS;
+			/* a thread that waits enters no other namespace */
+			error = lhi_view_gone(view(a)) ? lhi_view_fresh(view(a))
+			    : lhi_damaged_or(view(a), 0);
+		} else if (lhi_view_retired(view(a))) {
 			error = lhi_view_fresh(view(a));
-			if (error != 0)
-				return error;
-			a->stale_check_ns = now_ns(a) + NS_PER_SEC / 5;
 		}
-		error = lhi_deadlock_look(view(a), a->t.ci, &a->dead);
+		if (error == 0)
+			error = lhi_deadlock_look(view(a), a->t.ci, &a->dead);
 		return error != 0 ? error : WAITING;
 	}
 }

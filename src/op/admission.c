@@ -26,6 +26,7 @@
  * C5), and has its old place again.
  */
 #include <errno.h>
+#include <string.h>
 #include <leasehold/table.h>
 #include "base/clock.h"
 #include "base/procstat.h"
@@ -69,6 +70,12 @@ lhi_admission_can_take(struct lhi_admission *t, bool probe)
 	}
 }
 
+int
+lhi_admission_find_first(struct lhi_admission *t, bool probe)
+{
+	return lhi_queue_first(t->v, t->s, t->ci, false, probe, &t->first);
+}
+
 /* Returns 1 if the thread of a claim is stopped, 0 if not, -1 if it is not
  * visible.  This decides only about order, so a reused pid does no harm. */
 static int
@@ -83,6 +90,20 @@ is_thread_stopped(struct lhi_view *v, uint32_t ci)
 	if (pid == 0 || !lhi_procstat_read(pid, tid, &ps))
 		return -1;
 	return ps.state == 'T' || ps.state == 't';
+}
+
+bool
+lhi_admission_may_run(struct lhi_view *v, uint32_t ci)
+{
+	uint64_t sid = lhi_claim_owner(v, ci);
+	pid_t pid = lhi_session_pid(v, sid);
+	pid_t tid = (pid_t)lhi_claim_tid(&v->claims[ci]);
+	struct lhi_procstat ps;
+
+	if (lhi_session_dead(v, sid, false))
+		return false;
+	return pid == 0 || (lhi_procstat_read(pid, tid == 0 ? pid : tid, &ps) &&
+	    strchr("TtZX", ps.state) == NULL);
 }
 
 /* Mutants only: a first waiter that stays is never passed over. */

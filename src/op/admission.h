@@ -22,6 +22,14 @@ struct lhi_admission {
  * -EUCLEAN.  `probe`: also asks whether the first waiter's session is dead. */
 int lhi_admission_can_take(struct lhi_admission *t, bool probe);
 
+/* Finds `first`, while the lock is not free: readers are waiters like others.
+ * Returns 0; -EUCLEAN. */
+int lhi_admission_find_first(struct lhi_admission *t, bool probe);
+
+/* False if the thread of a waiting claim is stopped or gone, as far as /proc
+ * shows: the number may be another thread's by now. */
+bool lhi_admission_may_run(struct lhi_view *v, uint32_t ci);
+
 /* Wakes `first`, which has not taken the free lock (word w); makes it suspect
  * if it is stopped or has had its chance.  Returns true if the caller must look
  * again at once. */

@@ -16,6 +16,9 @@
  *
  * When.  The wait that closes a circle is the youngest on it, and finds it 40
  * ms after it began; the others search again ever more seldom, up to a second.
+ * A wait that no lease waits for (lhi_waits_for_is_needed()) searches once.
+ * Each circle has a wait whose lease is waited for; that one searches again.
+ * So the waits of threads that hold nothing sleep on.
  * If more than 64 threads of the attachment wait, all intervals are that many
  * times longer.  A search reads the claims of a process, and many searches
  * would delay the very processes that they wait for.
@@ -30,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "inspect/waits_for_thread.h"
 #include "op/deadlock.h"
 #include "shm/session_liveness.h"
 #include "shm/wait_queue.h"
@@ -178,6 +182,8 @@ look_for_circle(struct lhi_waits_for *q, uint32_t ci, struct lhi_deadlock *d)
 		d->next_ns = q->now + AGAIN_NS;
 	} else if (q->soon_ns != INT64_MAX) {
 		(void)lhi_waits_for_find(q, ci, false, true);
+	} else if (!lhi_waits_for_is_needed(q->v, ci)) {
+		d->next_ns = INT64_MAX;
 	}
 	/* when the lease has ended, or was renewed */
 	if (q->soon_ns < d->next_ns)

@@ -215,6 +215,19 @@ lhi_queue_insert(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	return lhi_damaged_restless(v, "the place of a waiter", ci);
 }
 
+/* Wakes the waiter whose link leads to none: since the last one has left, it is
+ * the deputy, and sleeps for too long (op/wait_watch.c). */
+static void
+wake_deputy(struct lhi_view *v, shm_u64 *link)
+{
+	struct shm_claim *c = (struct shm_claim *)((char *)link -
+	    offsetof(struct shm_claim, wnext));
+
+	lhi_point("queue.last_left");
+	if (!lhi_mutant_on(deputy_not_woken))
+		lhi_queue_wake(v, c);
+}
+
 int
 lhi_queue_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 {
@@ -222,6 +235,7 @@ lhi_queue_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	struct spot at;
 	uint64_t mine;
 	uint32_t n = 0;
+	int error;
 
 	do {
 		mine = sh64_load(&c->wnext);
@@ -231,8 +245,11 @@ lhi_queue_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	if (LHI_REACHED(n, LHI_SWAPS_MAX))
 		return lhi_damaged_restless(v, "the link of a waiter", ci);
 	lhi_point("queue.marked");
-	return find_place(v, s, lhi_queue_rank(c), sh32_load_rlx(&c->ticket),
+	error = find_place(v, s, lhi_queue_rank(c), sh32_load_rlx(&c->ticket),
 	    false, &at);
+	if (error == 0 && at.cur == 0 && at.pred != &s->waitq)
+		wake_deputy(v, at.pred);
+	return error;
 }
 
 bool

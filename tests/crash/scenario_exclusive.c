@@ -138,6 +138,11 @@ static const struct scenario scenarios_exclusive[] = {
 	  .prepare = prep_warm_brief, .min_states = QUEUED_STATES,
 	  .act = act_acquire, .finish = finish_acquire,
 	  .allowed = says_late },
+	{ .name = "acquire-wait-last", .what = "leave as the last of three, of "
+	  "which the first is dead", .roles = { HOLDER, DEAD_WAITER, WAITER },
+	  .flags = SC_FIFO, .prepare = prep_warm_brief,
+	  .min_states = QUEUED_STATES, .act = act_acquire,
+	  .finish = finish_acquire, .allowed = says_late },
 	{ .name = "acquire-behind-dead", .what = "wait behind a killed waiter",
 	  .roles = { YIELDER, DEAD_WAITER }, .flags = SC_FIFO,
 	  .prepare = prep_warm_long, .act = act_acquire,
