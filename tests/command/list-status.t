@@ -169,12 +169,13 @@ is "$(lh list --held --json id)" '[]' "list --held PREFIX: none"
 bg bash -c 'while :; do "$LEASEHOLD" run "moving$RANDOM" true; done'
 mover=$pid
 bad=0
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-	lh list --json >"$dir/json" || bad=1
-	jq . "$dir/json" >/dev/null || bad=1
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	lh list --json >"$dir/json$i" || bad=1
+	[ -s "$dir/json$i" ] || bad=1
 done
-is "$bad" 0 "list --json beside changes is JSON every time"
 kill -KILL "$mover"
+jq . "$dir"/json{1..10} >/dev/null || bad=1
+is "$bad" 0 "list --json beside changes is JSON every time"
 
 # Colours only on a terminal (see terminal.t).
 run lh list
