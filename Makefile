@@ -59,7 +59,7 @@ LDFLAGS_arm64 := -L$(ARM64_LIB) -Wl,-rpath-link,$(ARM64_LIB) \
 		   -Wl,--disable-new-dtags -Wl,-rpath,$(ARM64_LIB) \
 		   -Wl,--wrap=madvise
 # a shim that is killed at points is not stepped
-build/hooks/src/shim/%.o: CFLAGS_hooks += -O0
+build/hooks/src/shim/%.o build/hooks/joined/shim/%.o: CFLAGS_hooks += -O0
 # The hash of the header, of which each bit is tried when it is wrong, and the
 # look at all claims when an attachment ends: 12 s of the unit tests otherwise.
 OPTIMISED := src/base/hash src/api/table_api
@@ -76,10 +76,26 @@ Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,$(info   $(1)	$@))
 made_dir = $(if $(wildcard $(@D)),,$(shell mkdir -p $(@D)))
 
+# (what only calls make again compiles nothing)
+COMPILED := $(if $(BUILT),,$(filter-out check check-% ready-%, \
+	   $(or $(MAKECMDGOALS),all)))
+
 # --- what there is -----------------------------------------------------------
 LIB_SRC	:= $(wildcard $(addprefix src/,$(addsuffix /*.c,base prim fence \
 	   shm proc inspect op live offline api)))
-LIB_OBJ	:= $(LIB_SRC:%.c=$(BUILD)/%.o)
+# What only checks is compiled several sources at a time (tools/join), because to
+# start a compiler took half of the time; what is installed, file by file.
+JOINING	:= $(if $(filter asan tsan hooks,$(F)),$(COMPILED))
+# (hooks.c is what a replay has in its place)
+APART	:= $(OPTIMISED:%=%.c) src/prim/hooks.c
+join_lib := $(filter-out $(APART),$(LIB_SRC))
+join_shim := $(filter-out %/shim_main.c,$(wildcard src/shim/*/*.c))
+JOINED	:= $(if $(JOINING),build/joined/lib.mk build/joined/shim.mk)
+-include $(JOINED)
+# of a list of sources: its objects
+objects_of = $(if $(JOINING),$(joined_$(1):%=$(BUILD)/joined/$(1)/%.o), \
+	   $(join_$(1):%.c=$(BUILD)/%.o))
+LIB_OBJ	:= $(call objects_of,lib) $(APART:%.c=$(BUILD)/%.o)
 LIB_A	:= $(BUILD)/libleasehold.a
 LIB_SO	:= $(BUILD)/$(SONAME)
 REAPER_A := $(BUILD)/libreaper.a
@@ -109,7 +125,7 @@ TESTS	:= $(call slow_first,$(call progs, \
 DAEMON_TESTS := $(call progs,tests/daemon/*.c)
 # of the cluster's side: all but the daemon's main(), linked as it is needed
 SHIM_PB	:= $(BUILD)/src/shim/store/etcd.pb-c
-SHIM_OBJ := $(filter-out %/shim_main.o,$(call objs,src/shim/*/*.c src/shim/*.c)) $(SHIM_PB).o
+SHIM_OBJ := $(call objects_of,shim) $(SHIM_PB).o
 SHIMD	:= $(BUILD)/leasehold-shimd
 SHIM_A	:= $(BUILD)/libshim.a
 DAEMON_A := $(BUILD)/libdaemon.a
@@ -196,6 +212,19 @@ $(BUILD)/%.o: %.c $$(call prefix,$$*)
 	$(call say,CC)
 	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_$(firstword $(subst /, ,$*))) $(RENAME) \
 	    $(addprefix -include-pch ,$(filter %.pch,$^)) \
+	    -MMD -MP -c -o $@ $< || { tools/missing $(CC); exit 1; }
+
+# a list that has changed, and a source or a header
+build/joined/%.mk: tools/join $$(join_$$*) $(wildcard include/*/*.h src/*/*.h \
+    src/*/*/*.h) $$(if $$(filter-out $$(sources_$$*),$$(join_$$*))$$(filter-out \
+    $$(join_$$*),$$(sources_$$*)),FORCE)
+	$(call say,JOIN)
+	$(Q)tools/join build/joined/$* $(join_$*)
+
+$(BUILD)/joined/%.o: build/joined/%.c $$(call prefix,src/$$*)
+	$(made_dir)
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) -I. $(addprefix -include-pch ,$(filter %.pch,$^)) \
 	    -MMD -MP -c -o $@ $< || { tools/missing $(CC); exit 1; }
 
 # A replay computes nothing; the stepper does.  UBSan judges the library and the
@@ -396,8 +425,7 @@ $(REJECTS): $(call objs,tests/stress/unit/*.c) $(HISTORY) $(LIB_A)
 	$(link)
 	$(link_with)
 
-$(BUILD)/tests/fuzz/etcd: $(SHIM_A)
-$(BUILD)/tests/fuzz/shim: $(SHIM_A) $(DAEMON_A)
+$(BUILD)/tests/fuzz/etcd $(BUILD)/tests/fuzz/shim: $(SHIM_A) $(DAEMON_A)
 # with shim_main.c, or (F=libfuzzer) clang's
 $(FUZZERS): $(BUILD)/%: $(BUILD)/%.o $$(call objs,$$*-*.c) \
     $(BUILD)/tests/fuzz/fuzz.o \
@@ -754,9 +782,6 @@ dist:
 clean:
 	rm -rf build
 
-# (what only calls make again compiles nothing)
-COMPILED := $(if $(BUILT),,$(filter-out check check-% ready-%, \
-	   $(or $(MAKECMDGOALS),all)))
 ifneq ($(COMPILED),)
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 endif
