@@ -13,10 +13,12 @@
  *	deputy		The last waiter looks every 40 ms, and does what the
  *			first one would do if that is stopped or dead
  *	others		40 ms, doubled for each other session behind that runs;
- *			or 20 ms, four times for each waiter ahead; the earlier,
- *			and 10 s at most
+ *			or 20 ms, four times for each waiter ahead; or 40 ms and
+ *			20 ms for each waiter of the key; the earliest, and 20 s
+ *			at most
  *
- * So n waiters look about 117 + n/10 times a second, all together.
+ * So n waiters look about 117 + 50 times a second, all together, and beyond a
+ * thousand 117 + n/20.
  *
  * Why the last.  A queue shortens at its front, and may do so very fast.  That
  * does not change how many wait behind a waiter, so the sleep that it has
@@ -27,7 +29,7 @@
  *
  * Stops and deaths.  No shared word says who is on watch, so no stopped process
  * can keep the watch to itself.  If the last k sessions are stopped or dead, or
- * left from the middle, the next one looks within 40 ms x 2^k, 10 s at most.
+ * left from the middle, the next one looks within 40 ms x 2^k at most.
  * Then it sees that they do not run, and is the deputy.  A waiter that dies or
  * stops before it has woken the new deputy counts as one of the k.
  *
@@ -42,7 +44,7 @@
  *
  * Nothing here writes shared memory.  The links behind a waiter are followed
  * without proof that they are of this queue, and /proc may show another thread:
- * a wrong number makes one sleep too short or too long, and 10 s at most.
+ * a wrong number makes one sleep too short or too long, and 20 s at most.
  */
 #include "op/wait_watch.h"
 #include "base/clock.h"
@@ -51,9 +53,10 @@
 
 #define FIRST_NS (20 * NS_PER_MS)
 #define DEPUTY_NS (40 * NS_PER_MS)
-#define LONGEST_NS (10 * NS_PER_SEC)
-#define AHEAD_MAX 5u			/* 20 ms x 4^5 is more than 10 s */
-#define BEHIND_MAX 8u			/* 40 ms x 2^8 is more than 10 s */
+#define LONGEST_NS (20 * NS_PER_SEC)
+#define WAITER_NS (20 * NS_PER_MS)	/* for each waiter of the key */
+#define AHEAD_MAX 5u			/* 20 ms x 4^5 is 20 s */
+#define BEHIND_MAX 9u			/* 40 ms x 2^9 is 20 s */
 #define HOPS 64u			/* suspects and stopped ones included */
 #define SAME_SESSION_NS (250 * NS_PER_MS)
 #define THREAD_NS (5 * NS_PER_MS)	/* for each thread that waits */
@@ -121,6 +124,18 @@ count_behind(struct lhi_view *v, uint32_t ci)
 	return n;
 }
 
+/* Returns about how many wait for the key: by tickets, so those that have given
+ * up since the first one came count as well. */
+static uint32_t
+count_waiters(const struct lhi_admission *t)
+{
+	struct shm_claim *first = lhi_claim(t->v,
+	    link_idx(sh64_load(&t->s->waitq)));
+
+	return first == NULL ? 1 : sh32_load(&t->s->ticket) -
+	    sh32_load(&first->ticket);
+}
+
 /* True if another thread of its session waits before it. */
 static bool
 has_own_ahead(struct lhi_admission *t, uint32_t threads)
@@ -153,7 +168,9 @@ lhi_wait_watch_read(struct lhi_admission *t, uint32_t threads,
 		w->ahead = 0;
 	}
 	w->behind = w->ahead == 0 ? 0 : count_behind(t->v, t->ci);
-	w->period_ns = smaller(LONGEST_NS, FIRST_NS << 2 * w->ahead);
+	w->period_ns = smaller(LONGEST_NS, DEPUTY_NS +
+	    WAITER_NS * count_waiters(t));
+	w->period_ns = smaller(w->period_ns, FIRST_NS << 2 * w->ahead);
 	if (!lhi_mutant_on(deputy_sleeps_on))
 		w->period_ns = smaller(w->period_ns, DEPUTY_NS << w->behind);
 	if (!has_own_ahead(t, threads))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Guarantee G6, timing T3: 64 processes wait for a key that stays held.  In a
- * second they go to sleep about 120 times, all together, and not 64 times 50.
- * Then the first 32 and the last two are stopped at once, and the key is
+ * second they go to sleep about 150 times, all together, and not 64 times 50.
+ * Then the first 32 and the last 16 are stopped at once, and the key is
  * released.  One of those in the middle is granted it within T3.
  *
  * Otherwise a thousand idle waiters would take more than a processor; or, if
@@ -16,7 +16,7 @@
 
 #define WAITERS 64
 #define STOPPED_FIRST 32
-#define STOPPED_LAST 2
+#define STOPPED_LAST 16
 #define SLEEPS_MAX 800		/* of 3,200 if each looked every 20 ms */
 
 static struct t_actor *all[WAITERS];

@@ -4,6 +4,9 @@
  * and the last look often by themselves.  The four at the front are killed, and
  * nobody asks for them.
  *
+ * Others have come and given up, so that the key's tickets promise a long
+ * queue, in which far waiters sleep for seconds.
+ *
  * 1. The key is released.  The fifth and last waiter, the deputy, gets it.
  * 2. The same; but first six waiters behind it have given up, the last one
  *    first.  It had chosen a long sleep, and is the deputy now.
@@ -18,6 +21,7 @@
 
 #define DEAD 4
 #define BEHIND 6
+#define GONE 300
 
 struct victim {
 	const char *table;
@@ -57,6 +61,7 @@ static void
 set_up(const char *table, int behind)
 {
 	struct victim *v = t_shared(DEAD * sizeof(*v));
+	struct lh_lease none;
 
 	lh = replay_open(table, 0);
 	held = t_hold(lh, "k");
@@ -67,6 +72,9 @@ set_up(const char *table, int behind)
 		ok(t_await_waiters(lh, "k", i + 1), "%s is queued",
 		    name("dead", i));
 	}
+	for (int i = 0; i < GONE; i++)
+		if (t_acquire(lh, "k", 1000, 1, &none) != -ETIMEDOUT)
+			fail("one gives up after a millisecond");
 	for (int i = 0; i <= behind; i++) {
 		own[i] = replay_open(table, 0);
 		off[i] = (struct lh_cancel)LH_CANCEL_INIT;
