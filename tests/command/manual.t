@@ -92,8 +92,8 @@ done < <(grep ^LEASEHOLD_ <<<"$out" | grep -v ^LEASEHOLD=)
 
 # One-line examples are shell.
 for page in "$pages"/*.1; do
-	sed -n 's/^\.Dl //p' "$page" | sed 's/\\(dq/"/g; s/^\*.* \* //' \
-	    >"$dir/examples"
+	sed -n '/^\.Bd .*-compact/,/^\.Ed/p' "$page" | grep -v '^\.' |
+	    sed 's/\\(dq/"/g; s/^\*.* \* //' >"$dir/examples"
 	while read -r line; do
 		ok "shell: $line" bash -n -c "$line"
 	done <"$dir/examples"

@@ -10,7 +10,9 @@ reaperd
 metrics >"$dir/metrics"
 ok "there are metrics" test -s "$dir/metrics"
 manual_has leasehold-reaperd leasehold_reaper <"$dir/metrics"
-sed -n 's/^\.Dl //p' "$pages/leasehold-reaperd.8" >"$dir/examples"
+sed -n '/^\.Bd .*-compact/,/^\.Ed/p' "$pages/leasehold-reaperd.8" |
+    grep -v '^\.' >"$dir/examples"
+ok "there are examples" test -s "$dir/examples"
 while read -r line; do
 	ok "shell: $line" bash -n -c "$line"
 done <"$dir/examples"
