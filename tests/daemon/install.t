@@ -129,6 +129,40 @@ run make_it install DESTDIR="$root" PREFIX=/usr
 run make_it uninstall DESTDIR="$root" PREFIX=/usr
 is "$(find "$root" -mindepth 1)" "" "without others' files: nothing at all"
 
+# folders with characters that mean something to sed, or to nobody else
+# tool FOLDER WHAT: with DESTDIR $root, PREFIX FOLDER
+tool() {
+	DESTDIR=${2-$root} PREFIX=$1 run timeout 60 tools/install "$3"
+}
+rm -rf "$root"
+tool '/opt/a|b&c' "$root" install
+is "$status" 0 "PREFIX with | and &: installed"
+like "$(cat "$root/opt/a|b&c/lib/pkgconfig/leasehold.pc")" 'prefix=/opt/a|b&c' \
+    "  named so in what is made from templates"
+tool '/opt/a|b&c' "$root" uninstall
+is "$status/$(find "$root" -mindepth 1)" 0/ "  and uninstalled: nothing is left"
+tool '/opt/my soft' "$root" install
+is "$status" 64 "PREFIX with a space: 64"
+like "$err" "PREFIX '/opt/my soft' has a space" "  says so"
+is "$(find "$root" -mindepth 1)" "" "  nothing is installed"
+mkdir -p "$root/opt/my soft/bin"
+: >"$root/opt/my soft/bin/leasehold"
+tool '/opt/my soft' "$root" uninstall
+is "$status/$(find "$root" -mindepth 1)" 0/ "  uninstall ends, and removes"
+for what in install uninstall; do
+	tool usr "$root" $what
+	is "$status" 64 "relative PREFIX, $what: 64"
+	like "$err" "PREFIX 'usr' does not begin with /" "  says so"
+	tool /usr root $what
+	is "$status" 64 "relative DESTDIR, $what: 64"
+	like "$err" "DESTDIR 'root' does not begin with /" "  says so"
+done
+BUILD=$dir/none tool /usr "$root" install
+is "$status" 1 "nothing was built: 1"
+like "$err" "there is no $dir/none/libleasehold.a: nothing is installed" \
+    "  says so"
+is "$(find "$root" -mindepth 1)" "" "  nothing is installed"
+
 # without DESTDIR it says what to run next
 prefix=$dir/prefix
 mkdir -p "$prefix/bin"
