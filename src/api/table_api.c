@@ -237,14 +237,12 @@ claim_fd(struct lh *lh, int fd)
 static void
 leave_list(const struct lh *lh)
 {
-	struct lh **p;
+	struct lh **p = &attachments;
 
-	for (p = &attachments; *p != NULL; p = &(*p)->next) {
-		if (*p == lh) {
-			*p = lh->next;
-			return;
-		}
-	}
+	while (*p != NULL && *p != lh)	/* ends: a list of our own */
+		p = &(*p)->next;
+	if (*p != NULL)
+		*p = lh->next;
 }
 
 /* Gives back what attach_session() got, under lhi_proc_lock(). */

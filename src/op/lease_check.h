@@ -162,10 +162,11 @@ lhi_lease_is_cached(const struct lhi_claim_cache *m,
 	return likely(lhi_cached_claim_now(r) == use) &&
 	    likely(r->id == l->id[1]) &&
 	    likely(r->token == l->token) &&
+	    /* (before its claims are looked at: not of a closed table) */
+	    likely(l->id[0] == lhi_claim_cache_session_id(m)) &&
 	    likely(((lhi_lease_head(l) ^ lhi_lease_head_of(sh64_own(
 	    &m->claims[r - m->rec].slot_ref), LH_EXCLUSIVE)) &
-	    ~LEASE_NOTES) == 0) &&
-	    likely(l->id[0] == lhi_claim_cache_session_id(m));
+	    ~LEASE_NOTES) == 0);
 }
 
 /* True if l is the lease of claim 0, which is held exclusively, and neither has

@@ -130,7 +130,7 @@ OWN = {
     ("lh_ticket_finish", "lease"): "room",
     ("lh_lock_lease", "lease"): "room",
     ("lh_lease_recall", "lease"): "room",
-    ("lh_session_info", "info"): "sized",
+    ("lh_session_info", "info"): "sized", ("lh_lease_info", "info"): "sized",
     ("lh_gate_check", "token"): 7, ("lh_gate_open", "resource"): None,
     ("lh_sem_open", "name"): b"new", ("lh_sem_destroy", "name"): b"new",
     ("lh_session_open", "name"): b"new",
@@ -143,7 +143,7 @@ HELD = ("lh_status", "lh_explain", "lh_lease_recall", "lh_break", "lh_ask_releas
         "lh_verify_token", "lh_value_get")
 SIZES = {                       # of what has its size in front
     "lh_stats": None, "lh_lock_state": None, "lh_session_info": None,
-    "lh_sem_status": None, "lh_event": None, "lh_open_opts": None,
+    "lh_sem_status": None, "lh_lease_info": None, "lh_event": None, "lh_open_opts": None,
     "lh_lock_opts": None, "lh_session_opts": None, "lh_log_opts": None,
     "lh_dump_to": None, "lh_acquire_opts": None, "lh_acquire_more": None,
     "lh_lease": None, "lh_item": None,
