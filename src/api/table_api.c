@@ -102,8 +102,7 @@ take_session(struct lh *lh, int *session_fd, const char *application, bool
 		error = lhi_session_begin(&lh->v, session_fd, application,
 		    &lh->sid, &lh->pin, passed_on ? &lh->live_fd : NULL);
 		lhi_point("open.began");
-		/* (with a record, but no room for its second sign) */
-		if (error != -ENOSPC || *session_fd < 0)
+		if (error != -ENOSPC || *session_fd < 0) /* no second sign */
 			return error;
 		if (lhi_view_gone(&lh->v) ||
 		    lhi_session_removal_held(lhi_live_probe_fd(&lh->v)))
