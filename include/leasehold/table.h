@@ -226,8 +226,12 @@ int lh_close(struct lh *lh);
  * there, get -ESTALE; leases held there stay as they are and end as they would
  * have.  Before a new table can be made under the name, the old one has stopped
  * granting, on every path.  Holders in the old one do not exclude holders in
- * the new one: fence what they guard.  A file that is no table, or another
- * version's, is removed as well.
+ * the new one: fence what they guard.  A table of another time namespace is
+ * removed like any other.
+ *
+ * A file that is no table, is damaged beyond that, or of another version or
+ * layout is removed by force as well, after all its bytes were erased.  A
+ * process that has it attached loses what it holds there and gets -EUCLEAN.
  *
  * Tokens continue: those of a new table of that name are larger than every one
  * that the old one has given or its users may still get (G2). This lasts as

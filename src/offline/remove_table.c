@@ -5,7 +5,11 @@
  *
  * Forced.  The users are not asked.  They are granted nothing any more before
  * the name is free (shm/table_revoke.c). Then waiters are woken, and unheld
- * keys are evicted.
+ * keys are evicted.  A table of another time namespace is removed like any
+ * other: only deadlines depend on the clock, and none is judged here.
+ *
+ * A table that this build cannot read, or whose owner root does not trust, is
+ * erased instead (shm/table_erase.c), and its users lose what they hold.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +27,7 @@
 #include "shm/evict.h"
 #include "shm/table_object.h"
 #include "shm/wait_queue.h"
+#include "shm/table_floor.h"
 #include "shm/table_remove.h"
 
 /* After a forced removal: wakes all waiters. */
@@ -68,7 +73,7 @@ remove_foreign(struct lhi_exclusive_use *r, int error, bool force)
 
 	/* -EACCES: root removes what it does not trust */
 	if (!force || (error != -EPROTO && error != -EUCLEAN &&
-	    error != -EXDEV && (error != -EACCES || geteuid() != 0)))
+	    (error != -EACCES || geteuid() != 0)))
 		return error;
 	r->fd = lhi_object_open_any(r->v.path, O_RDWR);
 	if (r->fd < 0)
@@ -98,45 +103,53 @@ map_and_remove(struct lhi_exclusive_use *r, const struct lhi_geometry *g,
 	return error;
 }
 
+/* Opens the object, and removes it. */
+static int
+open_and_remove(struct lhi_exclusive_use *r, bool force)
+{
+	struct lhi_object_id id;
+	struct lhi_geometry g;
+	int error;
+
+	atomic_store(&r->v.object_fd, -1);
+	atomic_store(&r->v.probe_fd, -1);
+	r->fd = lhi_object_open(r->v.path, force ? LHI_TO_REMOVE : LHI_TO_USE,
+	    &g, &id);
+	if (r->fd >= 0)
+		error = map_and_remove(r, &g, &id, force);
+	else
+		error = remove_foreign(r, r->fd, force);
+	if (r->fd >= 0)
+		(void)close(r->fd);
+	return error;
+}
+
 int
 lh_table_remove(const char *name, uint32_t flags)
 {
 	struct lhi_exclusive_use r = { .fd = -1 };
-	bool force = flags & LH_FORCE;
-	enum lhi_purpose purpose = force ? LHI_TO_REMOVE : LHI_TO_USE;
+	bool force = flags & LH_FORCE, forget = flags & LH_FORGET_TOKENS;
 	int saved = errno, error;
-	struct lhi_object_id id;
-	struct lhi_geometry g;
 
 	if (flags & ~(LH_SYSTEM | LH_FORCE | LH_FORGET_TOKENS))
 		return lhi_fail(-EINVAL, "unknown flag in 0x%x", flags);
 	error = lhi_object_path(r.v.path, sizeof(r.v.path),
 	    lhi_object_name(name), lhi_object_is_system(name, flags));
-	if (error != 0)
-		return error;
-	atomic_store(&r.v.object_fd, -1);
-	atomic_store(&r.v.probe_fd, -1);
-	error = lhi_proc_begin();
+	if (error == 0)
+		error = lhi_proc_begin();
 	if (error == 0)
 		error = lhi_process_read();
 	if (error != 0)
 		return error;
 	/* held over fork: no child gets a copy of what holds our locks */
 	lhi_proc_lock();
-	r.fd = lhi_object_open(r.v.path, purpose, &g, &id);
-	/* perhaps it is the floor that is damaged */
-	if (r.fd == -EUCLEAN && (flags & LH_FORGET_TOKENS) &&
-	    lhi_table_remove_forget(r.v.path) == 0)
-		r.fd = lhi_object_open(r.v.path, purpose, &g, &id);
-	if (r.fd >= 0) {
-		error = map_and_remove(&r, &g, &id, force);
-	} else {
-		error = remove_foreign(&r, r.fd, force);
-	}
-	if (r.fd >= 0)
-		(void)close(r.fd);
-	if ((error == 0 || error == -ENOENT) && (flags & LH_FORGET_TOKENS)) {
-		int forgot = lhi_table_remove_forget(r.v.path);
+	error = open_and_remove(&r, force);
+	/* perhaps it is the floor that is damaged, or too high */
+	if (error == -EUCLEAN && forget &&
+	    lhi_table_floor_forget(r.v.path) == 0)
+		error = open_and_remove(&r, force);
+	if ((error == 0 || error == -ENOENT) && forget) {
+		int forgot = lhi_table_floor_forget(r.v.path);
 
 		if (forgot != -ENOENT)
 			error = forgot;

@@ -35,7 +35,7 @@
 #include "shm/table_dir.h"
 #include "shm/table_object.h"
 #include "shm/table_place.h"
-#include "shm/table_remove.h"
+#include "shm/table_floor.h"
 
 #define SHM_DIR "/dev/shm"
 #define CLUSTER_PREFIX "cluster:"
@@ -171,7 +171,7 @@ fill_object(int fd, int live, const char *path, const struct lh_open_opts *opts,
 	    strlen(opts->cluster_prefix) >= SHM_PREFIX)
 		return lhi_fail(-EINVAL, "the prefix of cluster keys is longer "
 		    "than %u bytes", SHM_PREFIX - 1);
-	error = lhi_table_remove_floor(path, &floor);
+	error = lhi_table_floor_read(path, &floor);
 	if (error == 0)
 		error = reserve_object(fd, path, &g);
 	if (error == 0)

@@ -6,10 +6,7 @@
  * Once a table has been removed, there is a symbolic link NAME.floor next to
  * the object's name.  Its text is a number, the floor.  No table of that name,
  * except the present one, has given or will ever give a token that is not below
- * it.  (A link's text takes no memory and is replaced whole,
- * so a full tmpfs cannot keep a table from being removed, and a kill cannot
- * leave half a number.)  Only the owner of the directory can have put it there
- * (table_dir.c); that the link is the same user's is checked by descriptor.
+ * it (table_floor.c).
  *
  * Removal, holding the lock of removal_lock.c, the name being that object's,
  * and the directory ours.  It is checked first that the names can be removed
@@ -24,6 +21,10 @@
  *	RM3	floor raised to that ceiling
  *	RM4	the name unlinked
  *	RM5	its live file unlinked (live_file.c)
+ *
+ * Of an object that this build cannot read, RM0 to RV2 are not possible.  It is
+ * removed by force only: RM3 with a floor that is far enough, then the whole
+ * object is erased (ER1 to ER3: table_erase.c), then RM4 and RM5.
  *
  * Invariants.
  *  I1	After RM2 both ceilings stay.  Raising one loads it, then sees the flag
@@ -70,7 +71,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -78,7 +78,6 @@
 #include <bsd/string.h>
 #include <leasehold/error.h>
 #include "base/error.h"
-#include "fence/durable.h"
 #include "fence/range.h"
 #include "prim/descriptor.h"
 #include "prim/file_owner.h"
@@ -88,119 +87,13 @@
 #include "shm/removal_lock.h"
 #include "shm/removal_mark.h"
 #include "shm/table_dir.h"
+#include "shm/table_erase.h"
+#include "shm/table_floor.h"
 #include "shm/table_removable.h"
 #include "shm/table_remove.h"
 #include "shm/table_revoke.h"
 
 #define STEP		lhi_range_width()
-#define LEAST		STEP			/* of a first table */
-#define MOST		(UINT64_C(1) << 62)	/* more is no ceiling */
-#define UNKNOWN		(UINT64_C(1) << 40)	/* grants of a key at most */
-
-/* The text of the floor's link, if it is one and its owner the directory's.
- * Its length; 0: it is neither; -ENOENT; -errno. */
-static ssize_t
-read_floor(int dir, const char *leaf, char *text, size_t size)
-{
-	int fd = lhi_fd_openat(dir, leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
-	struct stat st, above;
-	ssize_t len = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) == 0 && fstat(dir, &above) == 0 &&
-	    S_ISLNK(st.st_mode) && st.st_uid == above.st_uid)
-		len = readlinkat(fd, "", text, size);
-	(void)close(fd);
-	return len < 0 ? 0 : len;
-}
-
-static int
-floor_in(int dir, const char *path, uint64_t *floor)
-{
-	char leaf[TABLE_LEAF_MAX], text[24], *end = text;
-	uint64_t n = 0;
-	ssize_t len;
-
-	lhi_table_dir_beside(leaf, path, ".floor");
-	len = read_floor(dir, leaf, text, sizeof(text) - 1);
-	if (len == -ENOENT) {
-		*floor = LEAST;
-		return 0;
-	}
-	if (len < 0)
-		return lhi_fail((int)len, "cannot read %s beside %s: %s", leaf,
-		    path, strerror((int)-len));
-	if (len > 0) {
-		text[len] = '\0';
-		n = strtoull(text, &end, 10);
-	}
-	if (len == 0 || *end != '\0' || n < LEAST || n > MOST)
-		return lhi_fail(-EUCLEAN, "%s beside %s is not what a removed "
-		    "table leaves: forget it (leasehold rm --forget-tokens; "
-		    "then tokens may repeat), or use another name", leaf,
-		    path);
-	*floor = n;
-	return 0;
-}
-
-int
-lhi_table_remove_floor(const char *path, uint64_t *floor)
-{
-	int dir = lhi_table_dir_open(path, false), error;
-
-	if (dir < 0)
-		return dir;
-	error = floor_in(dir, path, floor);
-	(void)close(dir);
-	return error;
-}
-
-int
-lhi_table_remove_forget(const char *path)
-{
-	static const char *const suffix[] = { ".floor", ".floor~" };
-	int dir = lhi_table_dir_open(path, false), error = -ENOENT;
-	char leaf[TABLE_LEAF_MAX];
-
-	if (dir < 0)
-		return dir;
-	for (int i = 0; i < 2; i++) {
-		lhi_table_dir_beside(leaf, path, suffix[i]);
-		if (unlinkat(dir, leaf, 0) == 0)
-			error = 0;
-		else if (errno != ENOENT)
-			error = lhi_fail(errno == EPERM ? -EACCES : -errno,
-			    "cannot remove %s beside %s: %s", leaf, path,
-			    strerror(errno));
-		if (error != 0 && error != -ENOENT)
-			break;
-	}
-	(void)close(dir);
-	return error;
-}
-
-/* Under the removal lock: nobody else is at it for this name. */
-static int
-raise_floor(int dir, const char *path, uint64_t to)
-{
-	char leaf[TABLE_LEAF_MAX], fresh[TABLE_LEAF_MAX], text[24];
-	uint64_t now;
-	int error = floor_in(dir, path, &now);
-
-	if (error != 0 || now >= to)
-		return error;
-	lhi_table_dir_beside(leaf, path, ".floor");
-	lhi_table_dir_beside(fresh, path, ".floor~");
-	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)to);
-	(void)unlinkat(dir, fresh, 0);		/* of one who was killed */
-	if (symlinkat(text, dir, fresh) != 0 ||
-	    renameat(dir, fresh, dir, leaf) != 0)
-		return lhi_fail(-errno, "cannot write down in %s beside %s how "
-		    "far the table's tokens have got: %s%s", leaf, path,
-		    strerror(errno), lhi_table_dir_room(errno));
-	return 0;
-}
 
 /* True if no session ever began in the table: no record was ever taken. */
 static bool
@@ -246,7 +139,7 @@ lhi_table_remove_due(const char *path, int fd, const struct shm_header *h,
 {
 	uint64_t floor;
 	bool is_new;
-	int error = lhi_table_remove_floor(path, &floor);
+	int error = lhi_table_floor_read(path, &floor);
 
 	if (error != 0)
 		return error;
@@ -344,23 +237,22 @@ fail_restless(const char *path, struct shm_header *h)
 static bool
 is_ceiling(const struct shm_header *h, uint64_t n)
 {
-	return n > sh64_load(&h->token_base) && n < MOST;
+	return n > sh64_load(&h->token_base) &&
+	    lhi_table_floor_fits(n + STEP);
 }
 
 static int
 remove_foreign(int dir, const char *path, int fd)
 {
-	uint64_t clock = lhi_durable_clock(), floor;
 	int error = check_name_removable(dir, path, fd);
 
 	if (error == 0)
-		error = floor_in(dir, path, &floor);
-	/* it was made with that base or a lower one; or, with a fence file,
-	 * about where the wall clock was (durable.c) */
+		error = lhi_table_floor_pass(dir, path);	/* RM3 */
+	lhi_point("foreign.floor");
 	if (error == 0)
-		error = raise_floor(dir, path, (floor > clock ? floor : clock) +
-		    UNKNOWN);
-	return error != 0 ? error : unlink_names(dir, path, fd);
+		error = lhi_table_erase(path, fd);	/* ER1 to ER3 */
+	lhi_point("foreign.erased");
+	return error != 0 ? error : unlink_names(dir, path, fd); /* RM4 */
 }
 
 static int
@@ -373,7 +265,9 @@ carry_out(int dir, const char *path, int fd, struct lhi_view *v)
 	int error = check_name_removable(dir, path, fd);
 
 	if (error == 0)		/* before anything is changed */
-		error = floor_in(dir, path, &floor);
+		error = lhi_table_floor_in(dir, path, &floor);
+	if (error == 0)
+		error = lhi_table_floor_check(path, floor);
 	if (error == 0 && !lhi_mutant_on(removal_unmarked))
 		error = lhi_removal_mark_set(fd, path);		/* RM0 */
 	if (error != 0)
@@ -396,15 +290,14 @@ carry_out(int dir, const char *path, int fd, struct lhi_view *v)
 		return fail_restless(path, h);
 	is_nonsense = !is_ceiling(h, ceiling);
 	lhi_point("retire.ceiling");
-	if (!lhi_table_revoke(v))				/* RV1, RV2 */
+	if (!lhi_table_revoke(v, fd))				/* RV1, RV2 */
 		return fail_restless(path, h);
 	lhi_point("retire.revoked");
 	if (!owns_names(dir))
 		return 0;
-	if (is_nonsense)
-		return remove_foreign(dir, path, fd);
-	error = raise_floor(dir, path, lhi_mutant_on(ceiling_left) ? ceiling :
-	    ceiling + STEP);					/* RM3 */
+	error = is_nonsense ? lhi_table_floor_pass(dir, path) :
+	    lhi_table_floor_raise(dir, path, lhi_mutant_on(ceiling_left) ?
+	    ceiling : ceiling + STEP);				/* RM3 */
 	lhi_point("retire.floor");
 	if (error == 0)
 		error = unlink_names(dir, path, fd);		/* RM4 */

@@ -5,16 +5,6 @@
 
 #include "shm/view.h"
 
-/*
- * Where the tokens of a new table at that path have to begin.  0; -EACCES,
- * -EUCLEAN: what is in the floor's place was not put there by us.
- */
-int lhi_table_remove_floor(const char *path, uint64_t *floor);
-
-/* Removes the floor: tokens may repeat.  0; -ENOENT: there is none; -EACCES,
- * -errno. */
-int lhi_table_remove_forget(const char *path);
-
 /* How far the removal of a table has got: removal_mark.c. */
 enum lhi_removal {
 	LHI_REMOVAL_NONE,
@@ -25,7 +15,7 @@ enum lhi_removal {
 };
 
 /* Returns which holds for the table that is open as fd; or an error of
- * lhi_table_remove_floor(). */
+ * lhi_table_floor_read(). */
 int lhi_table_remove_due(const char *path, int fd, const struct shm_header *h,
     const struct lhi_geometry *g);
 
@@ -43,7 +33,8 @@ int lhi_table_remove_settle(const char *path, int fd);
  */
 int lhi_table_remove_carry_out(const char *path, int fd, struct lhi_view *v);
 
-/* The same for an object that is no table of ours: without its header. */
+/* The same for an object that is no table of ours: without its header.  Its
+ * users lose what they hold. */
 int lhi_table_remove_foreign(const char *path, int fd);
 
 /* Completes a removal that was begun (LHI_REMOVAL_BEGUN).  Returns 0; -EAGAIN:

@@ -46,6 +46,7 @@
  *
  * Cost: one pass over the slots that have memory.
  */
+#include "shm/backing.h"
 #include "shm/evict.h"
 #include "shm/table_revoke.h"
 
@@ -81,10 +82,26 @@ pass_word(struct lhi_view *v, struct shm_slot *s)
 	return !LHI_REACHED(n, LHI_SWAPS_MAX);
 }
 
-bool
-lhi_table_revoke(struct lhi_view *v)
+/* Returns how many slots may have keys, as the file says: the header's word is
+ * any member's to lower. */
+static uint32_t
+count_slots(const struct lhi_view *v, int fd)
 {
-	for (uint32_t i = 1; i < lhi_slots_ready(v); i++) {
+	uint32_t n = lhi_slots_ready(v);
+	struct lhi_backing seen;
+
+	if (lhi_mutant_on(revoked_by_words) ||
+	    lhi_backing_seen(fd, &v->geo, &seen) != 0 || seen.slots < n)
+		return n;
+	return seen.slots < v->geo.n_slots ? seen.slots : v->geo.n_slots;
+}
+
+bool
+lhi_table_revoke(struct lhi_view *v, int fd)
+{
+	uint32_t n = count_slots(v, fd);
+
+	for (uint32_t i = 1; i < n && i < v->geo.n_slots; i++) {
 		struct shm_slot *s = &v->slots[i];
 
 		if (word_mode(sh64_load(&s->word)) == WORD_NONE)

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "crash/subject.h"
+#include "proc/attachment.h"
+#include "shm/table_object.h"
 
 #define SOON_MS 1000	/* an open gives up after 100 looks, 2 ms apart */
 #define ROUNDS 2
@@ -101,22 +103,26 @@ open_meanwhile(struct trial *p)
 		    lh_error_detail());
 }
 
+static void
+remove_meanwhile(struct trial *p)
+{
+	struct stretch began = stretch_begin();
+	int error = lh_table_remove(p->table, LH_FORCE);
+
+	soon(p, "a second removal", began);
+	if (error != 0 && error != -EBUSY && error != -ENOENT)
+		blame_block(p, "a second removal: %s: %s", lh_strerror(error),
+		    lh_error_detail());
+}
+
 /* Somebody who comes while the remover is stopped.  An open that is refused
  * takes a quarter of a second: one in five, unless there is time. */
 static void
 come_meanwhile(struct trial *p)
 {
-	struct stretch began;
-	int error;
-
 	if (p->full || p->subject % 5 == 0)
 		open_meanwhile(p);
-	began = stretch_begin();
-	error = lh_table_remove(p->table, LH_FORCE);
-	soon(p, "a second removal", began);
-	if (error != 0 && error != -EBUSY && error != -ENOENT)
-		blame_block(p, "a second removal: %s: %s", lh_strerror(error),
-		    lh_error_detail());
+	remove_meanwhile(p);
 }
 
 static void
@@ -171,6 +177,101 @@ serve_inside(struct trial *p)
 	soon(p, "who is inside", began);
 	come_meanwhile(p);
 	await_end(p);
+	(void)lh_close(lh);
+}
+
+/* The table says from now on that it is of another format. */
+static void
+spoil_format(struct lh *lh)
+{
+	sh32_store(&lh->v.hdr->format, SHM_FORMAT + 1);
+	sh64_store(&lh->v.hdr->header_sum, lhi_object_sum(lh->v.hdr));
+}
+
+/* Tries KEY in the old table, again and again; how often was it granted? */
+static int
+try_old(struct trial *p, struct lh *lh, struct lh_key *k, int times)
+{
+	struct lh_acquire_opts o = participant_opts(30000, 0);
+	struct lh_lease l;
+	int granted = 0;
+
+	for (int i = 0; i < times; i++) {
+		int error = lh_key_acquire(k, &o, &l);
+
+		if (error == 0) {
+			trial_saw_token(p, l.token);
+			granted += lh_release(lh, &l) == 0;
+		} else if (error != -EUCLEAN) {
+			blame_block(p, "the old table: %s: %s",
+			    lh_strerror(error), lh_error_detail());
+		}
+	}
+	return granted;
+}
+
+/* We are in a table that the remover cannot read, and acquire all the time on
+ * the straight path: that ends before a new table grants. */
+static void
+serve_unread(struct trial *p)
+{
+	struct lh *lh = participant_open(p), *fresh;
+	struct lh_lease l;
+	struct lh_key *k;
+
+	if (lh_key_open(lh, KEY, 0, &k) != 0 || try_old(p, lh, k, 20) != 20)
+		blame(p, "staging: %s", lh_error_detail());
+	spoil_format(lh);
+	flag_set(&p->ready, 1);
+	if (!flag_wait(&p->go, 1, 60000))
+		_exit(0);
+	(void)try_old(p, lh, k, 20);
+	remove_meanwhile(p);
+	if (lh_open(&fresh, p->table, &p->opts) == 0) {
+		struct lh_acquire_opts o = participant_opts(30000, 0);
+
+		if (lh_acquire(fresh, KEY, &o, &l) != 0)
+			blame(p, "the new table: %s", lh_error_detail());
+		else if (try_old(p, lh, k, 20) != 0)
+			blame(p, "G1: granted in the old table beside the new");
+		else
+			trial_saw_token(p, l.token);
+		(void)lh_release(fresh, &l);
+		(void)lh_close(fresh);
+	}
+	await_end(p);
+	(void)lh_close(lh);
+}
+
+/* After a kill: whatever of it stands, it is removed once more. */
+static void
+check_unread(struct trial *p)
+{
+	struct lh *lh;
+	int error = lh_open(&lh, p->table, &p->opts);
+
+	if (error == 0)
+		(void)lh_close(lh);
+	else if (error != -EPROTO)
+		blame(p, "the name: %s: %s", lh_strerror(error),
+		    lh_error_detail());
+	else
+		must_go(p, LH_FORCE);
+	if (!atomic_load(&p->blamed))
+		check_name(p);
+}
+
+/* The table is of another format; if there is a server, that has made it so. */
+static void
+prep_unread(struct trial *p)
+{
+	struct lh *lh;
+
+	if (p->mode == MODE_STOP)
+		return;
+	visit(p, true);
+	lh = participant_open(p);
+	spoil_format(lh);
 	(void)lh_close(lh);
 }
 
@@ -261,6 +362,11 @@ static const struct scenario scenarios_removal[] = {
 	  .roles = { HOLDER }, .act = act_remove_forced,
 	  .finish = finish_remove, .check = check_name,
 	  .serve = serve_inside, .recover = check_name,
+	  .allowed = says_removed },
+	{ .name = "remove-unread", .what = "a table of another format",
+	  .prepare = prep_unread, .act = act_remove_forced,
+	  .finish = finish_remove, .check = check_unread,
+	  .serve = serve_unread, .recover = check_unread,
 	  .allowed = says_removed },
 	{ .name = "remove-half-1", .what = "open what a dead one was removing: "
 	  "it was flagged", .roles = { DEAD_REMOVER(1) }, .act = act_open,
