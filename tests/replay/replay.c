@@ -224,6 +224,12 @@ replay_running(const char *role)
 	return atomic_load(&r->ended.count) < r->runs;
 }
 
+bool
+replay_is_to_be_held(const char *role)
+{
+	return atomic_load(&role_of(role)->armed);
+}
+
 int
 replay_result(const char *role)
 {

@@ -80,6 +80,9 @@ void replay_release(const char *role);
 /* True if the role is still running or stopped. */
 bool replay_running(const char *role);
 
+/* True if it is to be held and has not come to the point yet. */
+bool replay_is_to_be_held(const char *role);
+
 /* Waits for the role's end, and returns the result of its fn.  The role can
  * then run again. */
 int replay_result(const char *role);
