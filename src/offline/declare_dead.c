@@ -12,10 +12,11 @@
  * because only they can find out what the kernel does not say.
  *
  * The words of the record are not believed: a member can write any pid into it,
- * or write that it is free.  These signs count, which only the process itself
- * can cause (live_users.c):
+ * or that it is free, or has no second sign.  These signs count, which only the
+ * process itself can cause (live_users.c):
  *
- *	its second sign is held, also without	alive: its descendants live
+ *	a file of its second sign is held	alive: its descendants live
+ *	(sign_files.c), or a socket without
  *	its file (sign_holder.c)
  *	that cannot be found out		not known: it stays
  *	its byte is free			dead
@@ -56,6 +57,7 @@
 #include "offline/declare_dead.h"
 #include "offline/live_users.h"
 #include "offline/lockers.h"
+#include "offline/sign_files.h"
 #include "offline/sign_holder.h"
 #include "prim/bytelock.h"
 #include "shm/session_bytes.h"
@@ -114,11 +116,16 @@ judge_locker(const struct lhi_exclusive_use *a, uint32_t i,
 	return judge_mappers(users);
 }
 
-/* Judges the second sign of record i, which cannot be asked.  FOUND_DEAD: it is
- * not held. */
+/*
+ * Judges the second sign of record i.  FOUND_DEAD: it is not held.  Every file
+ * that may be the sign's is asked, and every socket: the record's words, that
+ * it has no sign or whose it is, count only where a look was not possible, and
+ * then only for a doubt.
+ */
 static enum found
 judge_sign(const struct lhi_exclusive_use *a, uint32_t i, pid_t *holder)
 {
+	int by_file = lhi_sign_files_held(&a->v, i);
 	char leaf[LINE_MAX];
 
 	(void)snprintf(leaf, sizeof(leaf), "/%016" PRIx64 "-%u.sign~",
@@ -127,9 +134,13 @@ judge_sign(const struct lhi_exclusive_use *a, uint32_t i, pid_t *holder)
 	case 1:
 		return *holder != 0 ? FOUND_ALIVE : FOUND_SIGN;
 	case 0:
-		return FOUND_DEAD;
+		return by_file == 1 ? FOUND_ALIVE : FOUND_DEAD;
 	default:
-		return FOUND_SIGN_UNKNOWN;
+		if (by_file == 1)
+			return FOUND_ALIVE;
+		return by_file < 0 || (lhi_sign_is_promised(&a->v, i) &&
+		    lhi_sign_held(&a->v, i) != 0) ? FOUND_SIGN_UNKNOWN :
+		    FOUND_DEAD;
 	}
 }
 
@@ -138,13 +149,11 @@ static enum found
 judge_session(const struct lhi_exclusive_use *a, uint32_t i,
     struct seen *seen, const struct lhi_live_users *users)
 {
-	int sign = lhi_sign_is_promised(&a->v, i) ? lhi_sign_held(&a->v, i) : 0;
 	enum found by_sign;
 
 	if (lhi_mutant_on(declares_living))
 		return FOUND_DEAD;
-	by_sign = sign == 1 ? FOUND_ALIVE : sign == 0 ? FOUND_DEAD :
-	    judge_sign(a, i, &seen->holder);
+	by_sign = judge_sign(a, i, &seen->holder);
 	if (by_sign != FOUND_DEAD)
 		return by_sign;
 	if (!seen->live_locked && !sess_marked(seen->state))
