@@ -49,9 +49,10 @@
 #include "shm/session_named.h"
 
 static int
-fail_session_ended(void)
+fail_session_ended(struct lhi_view *v)
 {
-	return lhi_fail(-ESTALE, "the named session has ended: open it anew");
+	return lhi_damaged_or(v, lhi_fail(-ESTALE, "the named session has "
+	    "ended: open it anew"));
 }
 
 /*
@@ -154,7 +155,7 @@ take_session_claim(struct lh *lh, struct lh_session *s,
 			    "the chunk of a session", sid_idx(s->sid));
 		if (!lhi_named_is(&lh->v, s->sid) ||
 		    lhi_session_dead(&lh->v, s->sid, false))
-			return fail_session_ended();
+			return fail_session_ended(&lh->v);
 		t->ci = find_and_keep(lh, s->sid, hand);
 		if (t->ci != 0)
 			break;
