@@ -124,6 +124,33 @@ int lhi_acquire_shared_late(struct lhi_claim_cache *m,
 int lhi_acquire(struct lh *lh, struct lhi_acquire_target *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
+/* Completes an acquire that the fast path did not complete. */
+int lhi_acquire_rest(struct lh *lh, enum lhi_how how,
+    struct lhi_acquire_target *want, const struct lh_acquire_opts *opts,
+    struct lh_lease *lease);
+
+/* The word had changed: makes the claim free again (claim #4). */
+void lhi_acquire_retract(struct lhi_claim_cache *m, struct lhi_cached_claim *r);
+
+/* Acquires a cluster key again, if its right is the one that was read in this
+ * tick.  False: nothing is acquired. */
+bool lhi_acquire_lent(struct lh *lh, const struct lhi_ref *ref,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease);
+
+/* The same by name, if that is the key that claim 0 had last. */
+bool lhi_acquire_lent_name(struct lh *lh, const char *key,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease);
+
+/* Acquires an opened key, whose slot was `ref` when it was read, without what
+ * the claim cache remembers of it. */
+int lhi_key_acquire_at_once(struct lh_key *k, struct lhi_ref ref,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease);
+
+/* Completes an acquire of an opened key that the fast path did not complete. */
+int lhi_key_acquire_rest(struct lh_key *k, enum lhi_how how,
+    struct lhi_ref ref, const struct lh_acquire_opts *opts,
+    struct lh_lease *lease);
+
 /* Completes an acquire of an opened key that the straight path did not grant,
  * or only just (LATE, with *lease filled in). */
 int lhi_key_acquire_other(struct lh_key *k, enum lhi_how how,

@@ -81,3 +81,16 @@ lhi_swap_over_all(struct lhi_claim_cache *m)
 	r->token = token;
 	return GRANTED;
 }
+
+enum lhi_how
+lhi_acquire_over_all(struct lhi_claim_cache *m, const struct lh *now,
+    const struct lh *lh, uint64_t slot_ref, struct lh_lease *l)
+{
+	enum lhi_how how;
+
+	if (m->over_all == 0 || now != lh || slot_ref != m->rec[0].slot_ref ||
+	    m->rec[0].use != CACHED_FREE)
+		return UNTOUCHED;
+	how = lhi_swap_over_all(m);
+	return unlikely(how != GRANTED) ? how : lhi_fill_straight(m, l);
+}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The straight path of an acquire, up to its swap: acquire.c and key_lock.c. */
+/* The straight path of an exclusive acquire.  Its parts are in a header, since
+ * each caller is to have them in one function: acquire_key.c, acquire_name.c,
+ * acquire_lent.c and key_lock.c. */
 #ifndef LHI_ACQUIRE_STRAIGHT_H
 #define LHI_ACQUIRE_STRAIGHT_H
 
@@ -74,10 +76,72 @@ lhi_swap_usual(struct lhi_claim_cache *m, uint64_t kind)
 	return GRANTED;
 }
 
-/*
- * The same where tokens rise over all keys (acquire_over_all.c).  The caller
- * has seen that claim 0 had the key last, and that m->over_all is not 0.
- */
+/* Fills in the lease that claim 0 was just granted, and looks at the clock. */
+static inline __attribute__((always_inline)) enum lhi_how
+lhi_fill_straight(struct lhi_claim_cache *m, struct lh_lease *l)
+{
+	struct timespec ts;
+	lhi_pair use;
+
+	memcpy(&use, &m->rec[0].id, sizeof(use));
+	lhi_pair_store(l, m->head_0);
+	lhi_pair_store(&l->id[1], use);
+	l->expires_ns = m->expires_ns;
+	lhi_coarse(&ts);
+	return lhi_is_same_tick(m, &ts) ? GRANTED : LATE;
+}
+
+static inline __attribute__((always_inline)) enum lhi_how
+lhi_acquire_straight(struct lhi_claim_cache *m, uint64_t kind,
+    struct lh_lease *l)
+{
+	enum lhi_how how = lhi_swap_usual(m, kind);
+
+	return unlikely(how != GRANTED) ? how : lhi_fill_straight(m, l);
+}
+
+/* The same, after a look whether claim 0 had that key last. */
+static inline __attribute__((always_inline)) enum lhi_how
+lhi_acquire_usual(struct lhi_claim_cache *m, const struct lh *now,
+    const struct lh *lh, uint64_t slot_ref, struct lh_lease *l)
+{
+	if (unlikely(now != lh) || unlikely(m->rec[0].use != CACHED_FREE) ||
+	    unlikely(slot_ref != m->rec[0].slot_ref) ||
+	    lhi_mutant_on(use_number))
+		return UNTOUCHED;
+	return lhi_acquire_straight(m, 0, l);
+}
+
+/* True if the options are those of the usual case: exclusive, and nothing that
+ * lhi_acquire_usual() would do differently. */
+static inline bool
+lhi_has_usual_opts(const struct lhi_claim_cache *m,
+    const struct lh_acquire_opts *o, uint64_t slot_ref)
+{
+	/* with few loads, and without jumps in the usual case */
+	static const uint32_t local[2] = { LH_EXCLUSIVE, LH_LOCAL };
+	uint64_t kind, local_kind;
+
+	memcpy(&kind, &o->mode, sizeof(kind));	/* mode and scope */
+	memcpy(&local_kind, local, sizeof(local_kind));
+	kind |= o->flags & ~LH_NO_CREATE;
+	return likely(o->size == sizeof(*o)) &&
+	    likely(o->ttl_ms == m->ttl_ms) &&
+	    /* (before its first tick m->ttl_ms is negative) */
+	    likely((o->max_wait_ms | o->deadline_ns | o->ttl_ms) >= 0) &&
+	    likely(((uintptr_t)o->cancel | (uintptr_t)o->more) == 0) &&
+	    likely((kind & ~local_kind) == 0) &&
+	    likely((kind == 0) | (slot_ref == m->local_home));
+}
+
+/* Swaps as lhi_swap_usual(), where tokens rise over all keys.  The caller has
+ * seen that claim 0 had the key last, and that m->over_all is not 0. */
 enum lhi_how lhi_swap_over_all(struct lhi_claim_cache *m);
+
+/* As lhi_acquire_usual(), where tokens rise over all keys
+ * (acquire_over_all.c). */
+enum lhi_how lhi_acquire_over_all(struct lhi_claim_cache *m,
+    const struct lh *now, const struct lh *lh, uint64_t slot_ref,
+    struct lh_lease *l);
 
 #endif
