@@ -98,8 +98,9 @@ int64_t lh_evict(struct lh *lh, const char *prefix, int64_t idle_ms);
  * continue (G2).
  *
  * Returns 0 if it is removed or did not exist; -EALREADY: this attachment holds
- * it; -EBUSY: others hold it or wait for it (lh_error_detail() names one);
- * -EINVAL, -ENAMETOOLONG, -EUCLEAN, -EPERM (inherited over fork).
+ * it; -EBUSY: others hold it or wait for it (lh_error_detail() names one), or
+ * its lock-delay lasts (lh_error_detail() says for how long); -EINVAL,
+ * -ENAMETOOLONG, -EUCLEAN, -EPERM (inherited over fork).
  */
 int lh_destroy(struct lh *lh, const char *key);
 

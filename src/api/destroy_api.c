@@ -16,6 +16,7 @@
 #include "shm/readers.h"
 #include "shm/evict.h"
 #include "shm/lock_word.h"
+#include "shm/session_named.h"
 
 #define TRIES 1000		/* each time the key was used in between */
 
@@ -81,6 +82,9 @@ try_destroy(struct lh *lh, const struct lhi_ref *ref, const char *key,
 	}
 	if (word_mode(w) != WORD_FREE)
 		return fail_held(lh, s, w);
+	/* a new one of that name would be granted before the delay is over */
+	if (lhi_named_delayed(v, s, w) != 0)
+		return lhi_busy_detail_fail(v, s, w, -EBUSY);
 	/* a later note is kept, too: lhi_evict_slot() evicts no noted key */
 	if (!with_note && lhi_consistency_lost(s, w))
 		return fail_noted(key);

@@ -45,6 +45,27 @@ is "$status" 0 "--inconsistent: 0"
 run lh run k true
 is "$status$err" 0 "  the key and its note are gone"
 
+# A key in its lock-delay would be granted at once if it were made again.
+brief() {	# if it has ended before that, in another one
+	lh session open --ttl "$(t_ms 500)ms" --lock-delay 60s brief &&
+	    lh acquire --session brief tape
+} >/dev/null
+# shellcheck disable=SC2317
+delayed() {
+	lh list tape | grep -q delayed
+}
+ok "a session has the key" until_true 20000 brief
+ok "  and runs out" until_true 10000 delayed
+for option in "" --inconsistent; do
+	# shellcheck disable=SC2086
+	run lh destroy $option tape
+	is "$status" 75 "destroy $option in the lock-delay: 75"
+	like "$err" "'tape' is free, but nobody is granted it for" "  says why"
+	is "${err#*try again}" "$err" "  and not that one should try again"
+done
+run lh run -n tape true
+is "$status" 75 "  the delay stands"
+
 run lh destroy
 is "$status" 64 "no key: 64"
 run lh destroy a b
