@@ -153,6 +153,17 @@ ok "another does" until_true 20000 delayed disk "$(t_ms 2000)ms"
 run lh acquire -w "$(t_ms 5000)ms" disk
 is "$status" 0 "  and not for ever"
 lh session destroy "${out##* }"
+# the page says that the delay begins when the end is first seen
+unseen() {	# if it has ended before that, in another one
+	lh session open --ttl "$(t_ms 500)ms" --lock-delay "$(t_ms 3000)ms" u &&
+	    lh acquire --session u unseen && sleep "$((4 * slow))"
+}
+ok "a session ends, and nobody looks during its lock-delay" \
+    until_true 60000 unseen
+run lh run -n unseen true
+is "$status" 75 "  the delay begins with the first look"
+run lh run -w "$(t_ms 9000)ms" unseen true
+is "$status" 0 "  and ends"
 run lh rm
 is "$status" 0 "rm when no session lives"
 
