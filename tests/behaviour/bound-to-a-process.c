@@ -73,7 +73,7 @@ kill_unreaped(pid_t pid)
 {
 	siginfo_t info;
 
-	is(kill(pid, SIGKILL), 0, "killed");
+	is(t_signal(pid, SIGKILL), 0, "killed");
 	is(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0,
 	    "dead, and not waited for");
 }
@@ -254,7 +254,7 @@ reuse_number(void)
 		(void)sit(NULL);
 	hold_for(lh, "number", pid);
 	hold_for(lh, "seen outside", getpid());
-	(void)kill(pid, SIGKILL);
+	(void)t_signal(pid, SIGKILL);
 	is(waitpid(pid, NULL, 0), pid, "killed, and waited for");
 	t_sleep_ms(30);		/* start times are counted in 10 ms */
 	ok(set_next_pid(pid), "its number is the next one");
@@ -264,7 +264,7 @@ reuse_number(void)
 	is(again, pid, "another process gets it");
 	is(t_acquire(lh, "number", 1000, 0, &l), 0,
 	    "and is not taken for the one before");
-	(void)kill(again, SIGKILL);
+	(void)t_signal(again, SIGKILL);
 	(void)waitpid(again, NULL, 0);
 	is(t_acquire(lh, "outside", 1000, 0, &l), -EAGAIN,
 	    "a number of the outer namespace is not judged in here");

@@ -164,7 +164,7 @@ wrong_user(void)
 	is(acquire(t_long(3000)), -EHOSTUNREACH, "not believed: %s",
 	    lh_error_detail());
 	ok(strstr(lh_error_detail(), "65534") != NULL, "and who it is is said");
-	kill(pid, SIGKILL);
+	t_signal(pid, SIGKILL);
 	t_reap(pid, T_HANG_MS);
 }
 

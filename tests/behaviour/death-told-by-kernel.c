@@ -132,7 +132,7 @@ take_over(struct waiters *w, int round)
 	t_begin(w->mutex, take_mutex, NULL);
 	t_sleep_ms(3 + round * 13 / 10);
 	killed_ns = t_now_ns();
-	(void)kill(pid, SIGKILL);
+	(void)t_signal(pid, SIGKILL);
 	if (t_result(w->key) != 0)
 		return false;
 	for (int i = 0; i < STAMPS; i++)

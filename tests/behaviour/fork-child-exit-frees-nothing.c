@@ -120,7 +120,7 @@ play(void)
 	is(after.notes, LH_NOTE_PREVIOUS_DIED, "with a note");
 	if (cmp(*orphan, >, 0, "it had a child")) {
 		is(kill(*orphan, 0), 0, "which did live");
-		kill(*orphan, SIGKILL);
+		t_signal(*orphan, SIGKILL);
 	}
 	t_actor_free(parent);
 	t_actor_end(b);

@@ -99,7 +99,7 @@ play(void)
 	t_begin_acquire(w, "k", 3600000, 3600000);
 	ok(t_await_waiters(lh, "k", 1), "another waits");
 	ns = t_now_ns();
-	kill(*sleeper, SIGKILL);
+	t_signal(*sleeper, SIGKILL);
 	is(t_result(w), 0, "the child is killed, too: free");
 	cmp(t_since_ms(ns), <=, 2 * T2_MS, "in time");
 	is(w->lease.notes, LH_NOTE_PREVIOUS_DIED, "with a note of death");
@@ -112,7 +112,7 @@ play(void)
 	    "held for a child: free in the end");
 	cmp(t_now_ns(), >=, a->lease.expires_ns, "at the deadline");
 	is(l.notes, LH_NOTE_PREVIOUS_EXPIRED, "as expired");
-	is(kill(*sleeper, SIGKILL), 0, "while the child lived");
+	is(t_signal(*sleeper, SIGKILL), 0, "while the child lived");
 	is(lh_release(lh, &l), 0, "released");
 	t_actor_free(a);
 

@@ -82,7 +82,7 @@ is_buried(void *arg)
 	if (t->exec)
 		t_begin(a, become_another, NULL);
 	else
-		kill(a->pid, SIGKILL);
+		t_signal(a->pid, SIGKILL);
 	ok(t_until(T_HANG_MS, reaping_mode(t->lh, &a->lease) == WORD_FREE),
 	    "it %s: free", t->exec ? "becomes another program" : "is killed");
 	free_ms = t_since_ms(began);
@@ -132,7 +132,8 @@ inherited(const char *table, struct lh *lh)
 	t_actor_kill(a);
 	t_sleep_ms(t_ms(200));
 	is(reaping_mode(lh, &a->lease), WORD_X, "it is killed: held");
-	is(*sleeper > 0 ? kill(*sleeper, SIGKILL) : -1, 0, "the child, too");
+	is(*sleeper > 0 ? t_signal(*sleeper, SIGKILL) : -1, 0,
+	    "the child, too");
 	ok(t_until(T_HANG_MS, reaping_mode(lh, &a->lease) == WORD_FREE),
 	    "free");
 	t_actor_free(a);

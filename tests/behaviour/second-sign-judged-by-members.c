@@ -189,7 +189,7 @@ made_by(uid_t uid)
 	member = t_fork(judge, NULL);
 	ok(t_await(&sh->asked, 1, T_HANG_MS), "its process is killed");
 	is(sh->held, -EAGAIN, "a member sees that it lives in the heir");
-	is(sh->heir > 0 && kill(sh->heir, SIGKILL) == 0, true, "killed");
+	is(sh->heir > 0 && t_signal(sh->heir, SIGKILL) == 0, true, "killed");
 	t_post(&sh->killed);
 	ok(t_await(&sh->gone, 1, T_HANG_MS), "the heir is killed");
 	is(sh->freed, 0, "the member sees that it is dead");

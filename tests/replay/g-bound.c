@@ -35,7 +35,7 @@ sitting(void)
 static void
 end(pid_t pid)
 {
-	(void)kill(pid, SIGKILL);
+	(void)t_signal(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
 }
 

@@ -105,6 +105,8 @@ hold(void *arg)
 		stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		sh->other = clone(stay, stack + 65536, CLONE_VM, NULL);
+		if (sh->other < 0)
+			return -errno;
 	}
 	t_post(&sh->held);
 	for (;;)
@@ -126,7 +128,7 @@ kill_and_leave(pid_t pid)
 {
 	siginfo_t si;
 
-	(void)kill(pid, SIGKILL);
+	(void)t_signal(pid, SIGKILL);
 	(void)waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT);
 }
 
@@ -210,7 +212,7 @@ memory_outlives(const char *table, bool passed_on)
 	is(replay_try(lh, "k", &l), passed_on ? -EAGAIN : 0, passed_on ?
 	    "it is killed, but another has its second sign" :
 	    "it is killed: the key is free before its memory is gone");
-	(void)kill(sh->other, SIGKILL);
+	(void)t_signal(sh->other, SIGKILL);
 	t_kill(pid);
 	if (passed_on)
 		ok(t_until(REPLAY_MS, replay_try(lh, "k", &l) == 0),

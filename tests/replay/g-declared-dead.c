@@ -94,7 +94,7 @@ main(void)
 	    "-%u.sign", (unsigned)geteuid(), lh->v.uuid[0],
 	    (unsigned)sid_idx(sh->sid));
 	is(unlink(file), 0, "the sign's file is removed by hand");
-	is(sh->heir > 0 && kill(sh->heir, SIGKILL) == 0, true,
+	is(sh->heir > 0 && t_signal(sh->heir, SIGKILL) == 0, true,
 	    "the heir is killed");
 	is(lhi_session_dead(&lh->v, sh->sid, true), false,
 	    "nobody can tell, so it is not dead");

@@ -134,7 +134,7 @@ main(void)
 	is(lhi_session_dead(&lh->v, sh->sid, true), false, "so it is not dead");
 	put_another_there(lh, sh, file, away);
 	is(rename(away, file), 0, "the file is put back");
-	(void)kill(sh->heir, SIGKILL);
+	(void)t_signal(sh->heir, SIGKILL);
 	for (int i = 0; i < REPLAY_MS &&
 	    lhi_sign_held(&lh->v, sid_idx(sh->sid)) == 1; i++)
 		t_sleep_ms(1);

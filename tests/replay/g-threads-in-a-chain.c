@@ -58,7 +58,7 @@ main(void)
 	diag("asked %ld times", asked);
 	cmp(asked, >, 1000, "asked often enough");
 	is(ended, 0, "it is never proved to have ended");
-	(void)kill(pid, SIGKILL);
+	(void)t_signal(pid, SIGKILL);
 	is(waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT), 0, "killed");
 	ok(lhi_process_has_ended(pid, ps.start_ticks), "it is proved then");
 	ok(!lhi_process_has_ended(pid, ps.start_ticks + 1),

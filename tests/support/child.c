@@ -131,12 +131,20 @@ t_reap(pid_t pid, int64_t ms)
 	return WIFEXITED(st) ? WEXITSTATUS(st) : 256 + WTERMSIG(st);
 }
 
+int
+t_signal(pid_t pid, int sig)
+{
+	if (pid <= 1)
+		bail_out("signal %d would go to process %d", sig, (int)pid);
+	return kill(pid, sig);
+}
+
 void
 t_kill(pid_t pid)
 {
 	int st;
 
-	kill(pid, SIGKILL);
+	(void)t_signal(pid, SIGKILL);
 	while (waitpid(pid, &st, 0) < 0 && errno == EINTR)
 		continue;
 }
@@ -146,7 +154,7 @@ t_stop(pid_t pid)
 {
 	int st;
 
-	kill(pid, SIGSTOP);
+	(void)t_signal(pid, SIGSTOP);
 	while (waitpid(pid, &st, WUNTRACED) < 0 && errno == EINTR)
 		continue;
 	if (!WIFSTOPPED(st))
@@ -156,7 +164,7 @@ t_stop(pid_t pid)
 void
 t_cont(pid_t pid)
 {
-	kill(pid, SIGCONT);
+	(void)t_signal(pid, SIGCONT);
 }
 
 bool

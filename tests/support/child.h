@@ -42,6 +42,9 @@ void t_child_exit(int status) __attribute__((noreturn));
 int t_reap(pid_t pid, int64_t ms);
 
 /* SIGKILL, and gone when this returns. */
+/* Sends a signal to one process; refuses what would be all (-1), or a group. */
+int t_signal(pid_t pid, int sig);
+
 void t_kill(pid_t pid);
 
 /* SIGSTOP, and stopped when this returns. */
