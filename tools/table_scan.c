@@ -37,6 +37,8 @@
 #define SUFFIX ".table"
 #define ROW_MAX 16384		/* bytes of a row's JSON */
 #define LOOK_MS 30000		/* one table takes no longer */
+#define UNMAPPED "its owner is a user without a number in this user " \
+	"namespace: look at it outside of the namespace"
 #define TABLES_MAX 1000		/* of a directory; a user can make any number */
 
 /* One directory of tables. */
@@ -45,6 +47,7 @@ struct place {
 	int fd;
 	struct stat st;
 	bool system;
+	bool sure;		/* the number of its owner is that user's */
 	bool stopped;		/* looking at a table there took too long */
 };
 
@@ -75,6 +78,8 @@ begin_row(const struct place *p, const char *table, const struct stat *st)
 	    "sessions", "damaged", "fence_dir", "version" };
 	json_t *row = json_object();
 	char mode[8], user[USER_NAME_MAX], path[512];
+	bool sure = paths_is_owner_sure(-1, st) || (!p->system && p->sure &&
+	    st->st_uid == p->st.st_uid);
 
 	if (row == NULL)
 		return NULL;
@@ -88,8 +93,9 @@ begin_row(const struct place *p, const char *table, const struct stat *st)
 	else
 		set(row, "table", json_null());
 	set(row, "system", json_boolean(p->system));
-	set(row, "uid", json_integer(st->st_uid));
-	(void)show_set_bytes(row, "user", other_user_name(user, st->st_uid));
+	set(row, "uid", sure ? json_integer(st->st_uid) : json_null());
+	(void)show_set_bytes(row, "user", sure ?
+	    other_user_name(user, st->st_uid) : "");
 	set(row, "mode", json_string(mode));
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		set(row, counts[i], json_null());
@@ -158,15 +164,12 @@ static void
 fill_row(const struct place *p, const char *table, json_t *row)
 {
 	char why[256];
-	bool sure = p->system || paths_is_owner_sure(p->fd, &p->st);
+	bool sure = p->system || p->sure;
 	int e = p->system ? 0 : !sure ? -EPERM :
 	    other_user_switch(p->st.st_uid);
 
 	if (!sure)
-		(void)snprintf(why, sizeof(why), "it is user %u's, which in "
-		    "this user namespace is each user without a number here: "
-		    "look at it outside of the namespace",
-		    (unsigned)p->st.st_uid);
+		(void)snprintf(why, sizeof(why), UNMAPPED);
 	else if (e != 0 && geteuid() != 0)
 		(void)snprintf(why, sizeof(why), "it is user %u's: only that "
 		    "user and root may look at it (sudo leasehold tables)",
@@ -293,7 +296,9 @@ add_closed_place(json_t *all, const struct place *p, int error)
 
 	if (row == NULL)
 		return -1;
-	if (error == EACCES && !p->system)
+	if (error == EACCES && !p->system && !p->sure)
+		(void)snprintf(why, sizeof(why), UNMAPPED);
+	else if (error == EACCES && !p->system)
 		(void)snprintf(why, sizeof(why), "the directory of user %u's "
 		    "tables has mode %04o: only that user and root can look "
 		    "(sudo leasehold tables)", (unsigned)p->st.st_uid,
@@ -370,6 +375,7 @@ add_place(json_t *all, const struct table_scan *scan, int shm, const char *leaf)
 	p.fd = openat(shm, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC);
 	error = errno;
+	p.sure = paths_is_owner_sure(p.fd, &p.st);
 	if (p.fd < 0)
 		return error == ENOENT ? 0 : add_closed_place(all, &p, error);
 	bad = add_tables(all, scan, &p);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <leasehold.h>
 #include "daemon/exit_status.h"
+#include "daemon/paths.h"
 #include "daemon/text.h"
 #include "daemon/usage_error.h"
 #include "message.h"
@@ -34,7 +35,7 @@ static const char help[] =
 "Lists every table of the machine, with its owner, its mode, and how many\n"
 "keys, holders, waiters and sessions it has.  A table that may not be read is\n"
 "listed with the reason.  Opens no session and changes nothing.\n"
-"Exit status 0; 1: there is no table.\n"
+"Exit status 0; 1: there is no table; 77: no user has the number N here.\n"
 "\n"
 "      --uid N       only the tables of user N\n"
 "      --json        print a JSON array\n"
@@ -66,6 +67,8 @@ cell(char buf[NAME_MAX_TEXT], const json_t *row, int column)
 	else if (json_is_integer(v))
 		(void)snprintf(buf, NAME_MAX_TEXT, "%" JSON_INTEGER_FORMAT,
 		    json_integer_value(v));
+	if (column == OWNER && json_is_null(v))
+		return "unmapped";
 	if (column == OWNER)
 		more = json_string_value(json_object_get(row, "user"));
 	if (more != NULL && *more != '\0')
@@ -148,9 +151,17 @@ static int
 list_tables(const struct table_scan *scan, bool json)
 {
 	int status;
-	json_t *all = table_scan(scan, &status);
-	size_t n = json_array_size(all);
+	json_t *all;
+	size_t n;
 
+	if (scan->of_user && !paths_has_user(scan->uid)) {
+		message("--uid %u: no user has that number in this user "
+		    "namespace, so which tables are theirs is not known: "
+		    "look outside of the namespace", (unsigned)scan->uid);
+		return EX_DENIED;
+	}
+	all = table_scan(scan, &status);
+	n = json_array_size(all);
 	if (all == NULL)
 		return status;
 	if (json)

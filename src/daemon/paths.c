@@ -19,6 +19,7 @@
 #include <bsd/string.h>
 #include "paths.h"
 #include "prim/file_owner.h"
+#include "prim/id_map.h"
 #include "shm/outer_uid.h"
 
 static bool
@@ -94,4 +95,29 @@ bool
 paths_is_owner_sure(int fd, const struct stat *st)
 {
 	return lhi_owner_is_sure(fd, st);
+}
+
+struct sought_user {
+	uid_t uid;
+	bool found;
+};
+
+static bool
+has_number(const struct lhi_id_range *r, void *arg)
+{
+	struct sought_user *s = arg;
+
+	s->found = s->uid >= r->inside && s->uid - r->inside < r->count;
+	return !s->found;
+}
+
+bool
+paths_has_user(uid_t uid)
+{
+	struct sought_user s = { uid, false };
+
+	if (uid == geteuid() || access("/proc/self/uid_map", R_OK) != 0)
+		return true;
+	lhi_id_map_walk("/proc/self/uid_map", has_number, &s);
+	return s.found;
 }

@@ -24,4 +24,8 @@ unsigned paths_own_number(void);
  * not any user without a number in this user namespace. */
 bool paths_is_owner_sure(int fd, const struct stat *st);
 
+/* True if a user has that number in this user namespace, or that cannot be
+ * read. */
+bool paths_has_user(uid_t uid);
+
 #endif

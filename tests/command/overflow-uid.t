@@ -63,9 +63,16 @@ for verb in "acquire --ttl 5s k" "status k" fsck "run k true" init "rm --force" 
 	refused "$verb in it"
 done
 run inside 0 "$lh" tables --json
-is "$(jq -c '.[] | [.uid, .keys]' <<<"$out")" "[65534,null]" \
-    "root of the container does not count its keys"
+is "$(jq -c '.[] | [.uid, .keys]' <<<"$out")" "[null,null]" \
+    "root of the container does not count its keys, nor call it nobody's"
 like "$(jq -r '.[].error' <<<"$out")" "without a number" "  and says why"
+run inside 0 "$lh" tables
+like "$out" "unmapped" "  and calls its owner unmapped"
+is "${out/nobody/}" "$out" "  not nobody"
+run inside 0 "$lh" tables --uid 165534
+is "$status" 77 "tables of a number that nobody has there: 77"
+like "$err" "no user has that number in this user namespace" "  says why"
+is "${err/there is no table/}" "$err" "  and not that there are none"
 rm -rf $shm.165534
 
 # ... which was put into nobody's own directory by root outside
