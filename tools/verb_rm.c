@@ -48,9 +48,9 @@ remove_table(const struct table_opts *table, uint32_t flags)
 		return message_error(e, lh_error_detail(), "table '%s' is "
 		    "retired, but not removed", open_table_name(table));
 	if (e == -EPROTO || e == -EUCLEAN || e == -EXDEV)
-		return message_error(e, lh_error_detail(), "table '%s' stays; "
-		    "--force removes it whatever it is",
-		    open_table_name(table));
+		return message_error(e, lh_error_detail(), "table '%s' stays%s",
+		    open_table_name(table), force ? "" : "; --force removes "
+		    "it if it is a regular file");
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot remove "
 		    "table '%s'", open_table_name(table));

@@ -107,12 +107,15 @@ lhi_table_floor_forget(const char *path)
 		return dir;
 	for (int i = 0; i < 2; i++) {
 		lhi_table_dir_beside(leaf, path, suffix[i]);
-		if (unlinkat(dir, leaf, 0) == 0)
+		/* a directory goes if it is empty */
+		if (unlinkat(dir, leaf, 0) == 0 || (errno == EISDIR &&
+		    unlinkat(dir, leaf, AT_REMOVEDIR) == 0))
 			error = 0;
 		else if (errno != ENOENT)
 			error = lhi_fail(errno == EPERM ? -EACCES : -errno,
-			    "cannot remove %s beside %s: %s", leaf, path,
-			    strerror(errno));
+			    "cannot remove %s beside %s: %s%s", leaf, path,
+			    strerror(errno), errno == ENOTEMPTY ?
+			    ": remove what is in it" : "");
 		if (error != 0 && error != -ENOENT)
 			break;
 	}

@@ -324,7 +324,8 @@ open_object(const char *path, int access, bool any, struct stat *st)
 	case EISDIR:
 	case ENXIO:
 	case ENODEV:
-		return lhi_fail(-EPROTO, "%s is not a regular file", path);
+		return lhi_fail(-EPROTO, "%s is not a regular file: "
+		    "remove it", path);
 	case EROFS:
 		return lhi_table_dir_fail_read_only(path);
 	default:
@@ -348,7 +349,8 @@ lhi_object_open(const char *path, enum lhi_purpose purpose,
 		return fd;
 	got = S_ISREG(st.st_mode) ? pread(fd, &h, sizeof(h), 0) : -1;
 	if (!S_ISREG(st.st_mode))
-		error = lhi_fail(-EPROTO, "%s is not a regular file", path);
+		error = lhi_fail(-EPROTO, "%s is not a regular file: "
+		    "remove it", path);
 	else if (got != (ssize_t)sizeof(h))
 		error = lhi_fail(-EPROTO, "%s has %lld bytes: too short for a "
 		    "table; remove it, or use another table name", path,
@@ -398,7 +400,8 @@ lhi_object_open_any(const char *path, int access)
 
 	if (fd >= 0 && !S_ISREG(st.st_mode)) {
 		(void)close(fd);
-		return lhi_fail(-EPROTO, "%s is not a regular file", path);
+		return lhi_fail(-EPROTO, "%s is not a regular file: "
+		    "remove it", path);
 	}
 	return fd;
 }

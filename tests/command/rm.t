@@ -163,4 +163,26 @@ is "$status" 64 "an argument: 64"
 run lh rm --json
 is "$status" 64 "an option that is none: 64"
 
+# Something else has the table's name, or that of its floor.
+lh rm --force
+for what in "mkfifo" "ln -s /" "mkdir"; do
+	$what "$(object)"
+	run lh rm
+	is "$status" 65 "rm of what $what made: 65"
+	like "$err" "--force removes it if it is a regular file" "  says when it goes"
+	run lh rm --force
+	is "$status" 65 "rm --force of it: 65"
+	is "${err/--force/}" "$err" "  and --force is not advised"
+	like "$err" "remove it" "  but to remove it"
+	rm -d "$(object)"
+done
+rm -f "$floor"
+mkdir "$floor"
+run lh rm --forget-tokens
+is "$status" 0 "a directory in the floor's place is forgotten"
+ok "  it is gone" test ! -e "$floor"
+mkdir -p "$floor/full"
+run lh rm --forget-tokens
+like "$err" "remove what is in it" "a full one stays, and what to do is said"
+rm -d "$floor/full" "$floor"
 finish
