@@ -123,14 +123,12 @@ judge_locker(const struct lhi_exclusive_use *a, uint32_t i,
  * then only for a doubt.
  */
 static enum found
-judge_sign(const struct lhi_exclusive_use *a, uint32_t i, pid_t *holder)
+judge_sign(const struct lhi_exclusive_use *a, uint32_t i,
+    const struct lhi_sign_holders *signs, pid_t *holder)
 {
 	int by_file = lhi_sign_files_held(&a->v, i);
-	char leaf[LINE_MAX];
 
-	(void)snprintf(leaf, sizeof(leaf), "/%016" PRIx64 "-%u.sign~",
-	    a->v.uuid[0], i);
-	switch (lhi_sign_holder_find(leaf, holder)) {
+	switch (lhi_sign_holders_find(signs, i, holder)) {
 	case 1:
 		return *holder != 0 ? FOUND_ALIVE : FOUND_SIGN;
 	case 0:
@@ -147,13 +145,14 @@ judge_sign(const struct lhi_exclusive_use *a, uint32_t i, pid_t *holder)
 /* Judges record i, which is ALIVE or CLOSING. */
 static enum found
 judge_session(const struct lhi_exclusive_use *a, uint32_t i,
-    struct seen *seen, const struct lhi_live_users *users)
+    struct seen *seen, const struct lhi_live_users *users,
+    const struct lhi_sign_holders *signs)
 {
 	enum found by_sign;
 
 	if (lhi_mutant_on(declares_living))
 		return FOUND_DEAD;
-	by_sign = judge_sign(a, i, &seen->holder);
+	by_sign = judge_sign(a, i, signs, &seen->holder);
 	if (by_sign != FOUND_DEAD)
 		return by_sign;
 	if (!seen->live_locked && !sess_marked(seen->state))
@@ -293,6 +292,7 @@ lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
 {
 	struct seen *seen = calloc(a->v.geo.max_sessions, sizeof(*seen));
 	char one[LINE_MAX], line[2 * LINE_MAX];
+	struct lhi_sign_holders *signs;
 	struct lhi_live_users users;
 	struct tally t = { .users = 0 };
 
@@ -301,12 +301,17 @@ lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
 	lock_records(a, seen);
 	lhi_point("declare.locked");
 	lhi_live_users_scan(&users, a->live_fd);
+	signs = lhi_sign_holders_scan(&a->v);
+	if (signs == NULL) {
+		free(seen);
+		return lhi_fail(-ENOMEM, "out of memory");
+	}
 	lhi_point("declare.looked");
 	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++) {
 		uint64_t s = seen[i].state;
 		bool in_use = is_in_use(s);
 		enum found found = in_use ?
-		    judge_session(a, i, &seen[i], &users) :
+		    judge_session(a, i, &seen[i], &users, signs) :
 		    judge_free(a, i, &seen[i], &users);
 
 		name_process(one, &a->v.sessions[i]);
@@ -331,6 +336,7 @@ lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
 		lhi_point("declare.declared");
 	}
 	free(seen);
+	free(signs);
 	if (t.foreign > 0) {
 		lhi_lockers_name(one, sizeof(one), a->live_fd);
 		(void)snprintf(line, sizeof(line), "the bytes of %u sessions "

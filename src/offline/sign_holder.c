@@ -1,168 +1,341 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks for a second sign of life whose file is gone, for a repair by force.
+ * Looks for second signs of life whose file is gone, for a repair by force.
  *
  * A socket keeps the first name that it was bound to for as long as a copy of
  * it is open, whatever becomes of its file (shm/session_sign.c). The kernel
  * lists it in /proc/PID/net/unix of its network namespace.  The list is
  * complete: it has a socket that no process shows, too (one that is in flight,
  * or kept by an io_uring).  So the sign is held if it is listed.  It is not
- * held if no list has it, of the network namespace of any thread.  For that,
- * every thread must be visible.  (Process 1 may not be: see live_users.c.)
+ * held if no list has it, of the network namespace of any thread or of any
+ * descriptor.  For that, every thread must be visible.  (Process 1 may not be:
+ * see live_users.c.)
  *
- * Not covered: a sign that was made in a network namespace which all threads
- * have left since.
+ * Threads may all have left the network namespace of a sign that they still
+ * have open.  So the descriptors of all processes are looked at.  A unix socket
+ * that no list has so far is copied (pidfd_getfd(2)): it says its name, and its
+ * namespace, whose list is read then.  If it cannot be copied, nothing is
+ * known.
+ *
+ * A stranger can bind a socket of the same name.  A socket belongs to the user
+ * who made it, and nobody but root can give it to another.  So a socket of a
+ * user who can have no session of the table is not a sign (sign_files.c). A
+ * thread enters the namespace to ask for that user.  If the kernel does not say
+ * it, the socket counts.
+ *
+ * Not covered: a sign that no process shows, of a network namespace which all
+ * threads have left and of which no process shows a socket.
  *
  * A list that changes while it is read may leave one out, so it is read more
  * than once.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
+#include "offline/foreign_socket.h"
 #include "offline/processes.h"
+#include "offline/sign_files.h"
 #include "offline/sign_holder.h"
+#include "prim/descriptor.h"
 
-#define SOCKETS_MAX 8
-#define NETS_MAX 256		/* network namespaces */
+#define LISTED_MAX 4194304	/* sockets of the machine */
 #define READS 3			/* of each list */
-#define PATH_LEN 80
+#define PATH_LEN 300
 #define INIT 1
 
-struct search {
-	const char *leaf;
-	unsigned nets, sockets;
-	ino_t net[NETS_MAX];
-	unsigned long socket[SOCKETS_MAX];
-	bool unseen;		/* of some threads the namespace is not known */
-	pid_t holder;
-};
-
+/* True if that names a second sign of the table; *idx is its record. */
 static bool
-is_noted(const struct search *s, unsigned long ino)
+is_sign_name(const struct lhi_view *v, const char *name, uint32_t *idx)
 {
-	for (unsigned i = 0; i < s->sockets; i++)
-		if (s->socket[i] == ino)
-			return true;
-	return false;
+	const char *leaf = strrchr(name, '/');
+	char id[24], *end;
+	size_t n;
+
+	n = (size_t)snprintf(id, sizeof(id), "/%016" PRIx64 "-", v->uuid[0]);
+	if (leaf == NULL || strncmp(leaf, id, n) != 0)
+		return false;
+	*idx = (uint32_t)strtoul(leaf + n, &end, 10);
+	return end != leaf + n && strcmp(end, ".sign~") == 0;
 }
 
-/* Notes the sockets of that name which the list has. */
+/* Notes a second sign, unless it is noted, or of a user who can have none. */
 static void
-read_list(struct search *s, const char *list)
+note_sign(struct lhi_sign_holders *h, unsigned long ino, uint32_t idx,
+    int64_t uid)
+{
+	for (unsigned i = 0; i < h->n; i++)
+		if (h->socket[i].ino == ino)
+			return;
+	if (uid >= 0 && !lhi_sign_files_is_user(h->v, (uid_t)uid))
+		return;
+	if (h->n == SIGN_SOCKETS_MAX)
+		h->unseen = true;
+	else
+		h->socket[h->n++] = (struct lhi_sign_socket){ ino, idx, 0 };
+}
+
+static void
+note_listed(struct lhi_sign_holders *h, unsigned long ino)
+{
+	size_t room = h->room == 0 ? 1024 : 2 * h->room;
+	unsigned long *more;
+
+	if (h->n_listed == h->room) {
+		more = room > LISTED_MAX ? NULL :
+		    reallocarray(h->listed, room, sizeof(*more));
+		if (more == NULL) {
+			h->unseen = true;
+			return;
+		}
+		h->listed = more;
+		h->room = room;
+	}
+	h->listed[h->n_listed++] = ino;
+}
+
+/* Reads a list of unix sockets.  `inside`: of this thread's namespace, so that
+ * it can ask for their users. */
+static void
+read_list(struct lhi_sign_holders *h, const char *list, bool inside)
 {
 	FILE *f = fopen(list, "re");
 	char *line = NULL, name[110];
-	size_t size = 0, n = strlen(s->leaf);
+	size_t size = 0;
 	unsigned long ino;
+	uint32_t idx;
+	int n;
 
-	while (f != NULL && s->sockets < SOCKETS_MAX &&
-	    getline(&line, &size, f) > 0)
-		if (sscanf(line, "%*s %*s %*s %*s %*s %*s %lu %109s", &ino,
-		    name) == 2 && strlen(name) >= n &&
-		    strcmp(name + strlen(name) - n, s->leaf) == 0 &&
-		    !is_noted(s, ino))
-			s->socket[s->sockets++] = ino;
-	s->unseen |= f == NULL || ferror(f);
+	while (f != NULL && getline(&line, &size, f) > 0) {
+		n = sscanf(line, "%*s %*s %*s %*s %*s %*s %lu %109s", &ino,
+		    name);
+		if (n >= 1)
+			note_listed(h, ino);
+		if (n == 2 && is_sign_name(h->v, name, &idx))
+			note_sign(h, ino, idx, inside ?
+			    lhi_foreign_socket_user(ino) : -1);
+	}
+	h->unseen |= f == NULL || ferror(f);
 	free(line);
 	if (f != NULL)
 		(void)fclose(f);
 }
 
-/* Reads the list of the thread's network namespace, if it was not read yet. */
-static void
-look_at_net(struct search *s, const char *task)
-{
-	char path[PATH_LEN];
-	struct stat st;
+struct visit {
+	struct lhi_sign_holders *h;
+	int net;		/* the namespace; -1: our own */
+	bool entered;
+};
 
-	(void)snprintf(path, sizeof(path), "%s/ns/net", task);
-	if (stat(path, &st) != 0) {
-		/* a thread that has ended is in none */
-		s->unseen |= errno != ENOENT && errno != ESRCH;
-		return;
+/* Reads the list of a namespace, in a thread that has entered it. */
+static void *
+visit_net(void *arg)
+{
+	struct visit *t = arg;
+
+	t->entered = t->net < 0 || setns(t->net, CLONE_NEWNET) == 0;
+	for (int i = 0; t->entered && i < READS; i++)
+		read_list(t->h, "/proc/thread-self/net/unix", true);
+	return NULL;
+}
+
+/* Reads the list of a network namespace, if it was not read yet: of that
+ * descriptor, which is closed.  `list` is its name elsewhere, or NULL. */
+static void
+look_at_net(struct lhi_sign_holders *h, int net, const char *list)
+{
+	struct visit t = { h, net, false };
+	pthread_t thread;
+	struct stat st;
+	bool known = fstat(net, &st) != 0;
+
+	h->unseen |= known;
+	for (unsigned i = 0; !known && i < h->nets; i++)
+		known = h->net[i] == st.st_ino;
+	if (!known && h->nets == SIGN_NETS_MAX)
+		h->unseen = known = true;
+	if (!known) {
+		h->net[h->nets++] = st.st_ino;
+		if (pthread_create(&thread, NULL, visit_net, &t) == 0)
+			(void)pthread_join(thread, NULL);
+		for (int i = 0; !t.entered && list != NULL && i < READS; i++)
+			read_list(h, list, false);
+		h->unseen |= !t.entered && list == NULL;
 	}
-	for (unsigned i = 0; i < s->nets; i++)
-		if (s->net[i] == st.st_ino)
-			return;
-	if (s->nets == NETS_MAX) {
-		s->unseen = true;
-		return;
-	}
-	s->net[s->nets++] = st.st_ino;
-	(void)snprintf(path, sizeof(path), "%s/net/unix", task);
-	for (int i = 0; i < READS && s->sockets == 0; i++)
-		read_list(s, path);
+	(void)close(net);
 }
 
 static bool
 look_at_thread(const char *task, pid_t tid, void *arg)
 {
+	struct lhi_sign_holders *h = arg;
+	char path[PATH_LEN], list[PATH_LEN];
+	struct stat st;
+	int net;
+
 	(void)tid;
-	look_at_net(arg, task);
+	(void)snprintf(path, sizeof(path), "%s/ns/net", task);
+	(void)snprintf(list, sizeof(list), "%s/net/unix", task);
+	if (stat(path, &st) == 0)
+		for (unsigned i = 0; i < h->nets; i++)
+			if (h->net[i] == st.st_ino)
+				return false;
+	net = lhi_fd_open(path, O_RDONLY | O_CLOEXEC);
+	if (net >= 0)
+		look_at_net(h, net, list);
+	else	/* a thread that has ended is in none */
+		h->unseen |= errno != ENOENT && errno != ESRCH;
 	return false;
 }
 
 static bool
-look_at_process(pid_t pid, void *arg)
+look_at_nets(pid_t pid, void *arg)
 {
 	if (pid != INIT)
 		(void)lhi_processes_each_thread(pid, look_at_thread, arg);
 	return false;
 }
 
-/* True if a descriptor of that table is one of the sockets. */
-static bool
-has_socket(const char *task, pid_t tid, void *arg)
+static int
+compare_inodes(const void *a, const void *b)
 {
-	const struct search *s = arg;
+	unsigned long x = *(const unsigned long *)a;
+	unsigned long y = *(const unsigned long *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* A look at the descriptors of a process. */
+struct look {
+	struct lhi_sign_holders *h;
+	pid_t pid;
+	size_t sorted;		/* of the listed sockets */
+};
+
+/* Looks at a unix socket that no list has. */
+static void
+look_at_unlisted(struct lhi_sign_holders *h, pid_t pid, int fd,
+    unsigned long ino)
+{
+	struct lhi_foreign_socket s;
+	uint32_t idx;
+
+	switch (lhi_foreign_socket_read(pid, fd, &s)) {
+	case 0:
+		if (s.net >= 0)
+			look_at_net(h, s.net, NULL);
+		else
+			h->unseen = true;
+		if (is_sign_name(h->v, s.name, &idx))
+			note_sign(h, ino, idx, s.uid);
+		break;
+	case -ESRCH:
+	case -EBADF:	/* it is closed */
+		break;
+	default:
+		h->unseen = true;
+	}
+}
+
+/* Looks at a descriptor, which is a socket. */
+static void
+look_at_socket(const struct look *l, pid_t tid, const char *path, int fd,
+    unsigned long ino)
+{
+	struct lhi_sign_holders *h = l->h;
+	char family[24] = "";
+
+	if (l->pid != INIT && bsearch(&ino, h->listed, l->sorted, sizeof(ino),
+	    compare_inodes) == NULL) {
+		if (getxattr(path, "system.sockprotoname", family,
+		    sizeof(family) - 1) < 0)
+			h->unseen |= errno != ENOENT && errno != ESRCH;
+		else if (strncmp(family, "UNIX", 4) == 0)
+			look_at_unlisted(h, tid, fd, ino);
+	}
+	for (unsigned i = 0; i < h->n; i++)
+		if (h->socket[i].ino == ino)
+			h->socket[i].holder = l->pid;
+}
+
+static bool
+look_at_descriptors(const char *task, pid_t tid, void *arg)
+{
+	const struct look *l = arg;
+	char path[PATH_LEN], to[40];
 	const struct dirent *e;
-	char path[PATH_LEN];
 	unsigned long ino;
-	bool found = false;
+	ssize_t n;
 	DIR *fds;
 
-	(void)tid;
 	(void)snprintf(path, sizeof(path), "%s/fd", task);
 	fds = opendir(path);
-	for (int i = 0; fds != NULL && !found && i < DESCRIPTORS_MAX &&
+	l->h->unseen |= fds == NULL && l->pid != INIT && errno != ENOENT &&
+	    errno != ESRCH;
+	for (int i = 0; fds != NULL && i < DESCRIPTORS_MAX &&
 	    (e = readdir(fds)) != NULL; i++) {
-		ssize_t n = readlinkat(dirfd(fds), e->d_name, path,
-		    sizeof(path) - 1);
-
-		path[n > 0 ? n : 0] = '\0';
-		found = sscanf(path, "socket:[%lu]", &ino) == 1 &&
-		    is_noted(s, ino);
+		n = readlinkat(dirfd(fds), e->d_name, to, sizeof(to) - 1);
+		to[n > 0 ? n : 0] = '\0';
+		(void)snprintf(path, sizeof(path), "%s/fd/%.12s", task,
+		    e->d_name);
+		if (sscanf(to, "socket:[%lu]", &ino) == 1)
+			look_at_socket(l, tid, path, atoi(e->d_name), ino);
 	}
 	if (fds != NULL)
 		(void)closedir(fds);
-	return found;
+	return false;
 }
 
 static bool
-is_holder(pid_t pid, void *arg)
+look_at_process(pid_t pid, void *arg)
 {
-	struct search *s = arg;
+	struct look *l = arg;
 
-	if (!lhi_processes_each_table(pid, has_socket, s))
-		return false;
-	s->holder = pid;
-	return true;
+	l->pid = pid;
+	(void)lhi_processes_each_table(pid, look_at_descriptors, l);
+	return false;
+}
+
+struct lhi_sign_holders *
+lhi_sign_holders_scan(const struct lhi_view *v)
+{
+	struct lhi_sign_holders *h = calloc(1, sizeof(*h));
+	struct look l = { .h = h };
+
+	if (h == NULL)
+		return NULL;
+	h->v = v;
+	(void)look_at_thread("/proc/thread-self", 0, h);
+	h->unseen |= !lhi_processes_are_visible() ||
+	    !lhi_processes_each(look_at_nets, h);
+	l.sorted = h->n_listed;
+	if (l.sorted > 0)
+		qsort(h->listed, l.sorted, sizeof(*h->listed), compare_inodes);
+	h->unseen |= !lhi_processes_each(look_at_process, &l);
+	free(h->listed);
+	h->listed = NULL;
+	return h;
 }
 
 int
-lhi_sign_holder_find(const char *leaf, pid_t *pid)
+lhi_sign_holders_find(const struct lhi_sign_holders *h, uint32_t idx,
+    pid_t *pid)
 {
-	struct search s = { .leaf = leaf };
+	bool found = false;
 
-	look_at_net(&s, "/proc/thread-self");
-	s.unseen |= !lhi_processes_each(look_at_process, &s) ||
-	    !lhi_processes_are_visible();
-	if (s.sockets > 0)
-		(void)lhi_processes_each(is_holder, &s);
-	*pid = s.holder;
-	return s.sockets > 0 ? 1 : s.unseen ? -1 : 0;
+	for (unsigned i = 0; i < h->n; i++)
+		if (h->socket[i].idx == idx) {
+			found = true;
+			*pid = h->socket[i].holder != 0 ?
+			    h->socket[i].holder : *pid;
+		}
+	return found ? 1 : h->unseen ? -1 : 0;
 }

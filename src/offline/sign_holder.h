@@ -1,16 +1,40 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks for a second sign of life whose file is gone: see sign_holder.c. */
+/* Looks for second signs of life whose file is gone: see sign_holder.c. */
 #ifndef LHI_SIGN_HOLDER_H
 #define LHI_SIGN_HOLDER_H
 
 #include <sys/types.h>
+#include "shm/view.h"
 
-/*
- * Looks for a socket that was bound to a name which ends with `leaf`.  Returns
- * 1: there is one, and *pid is a process that has it open, or 0 if none is
- * seen; 0: there is none; -1: not known, because some processes may not be
- * examined.
- */
-int lhi_sign_holder_find(const char *leaf, pid_t *pid);
+#define SIGN_SOCKETS_MAX 4096	/* noted; more: nothing is known */
+#define SIGN_NETS_MAX 1024	/* network namespaces */
+
+struct lhi_sign_socket {
+	unsigned long ino;
+	uint32_t idx;		/* the record whose sign it is */
+	pid_t holder;		/* has it open; 0: none is seen */
+};
+
+/* The second signs of a table that the kernel shows at one moment. */
+struct lhi_sign_holders {
+	const struct lhi_view *v;
+	unsigned n, nets;
+	size_t n_listed, room;
+	bool unseen;		/* there may be more */
+	struct lhi_sign_socket socket[SIGN_SOCKETS_MAX];
+	ino_t net[SIGN_NETS_MAX];
+	unsigned long *listed;	/* the inodes of all sockets that lists have */
+};
+
+/* Looks at every list of sockets and every process, once, for the second signs
+ * of a table.  Returns what was found, which the caller frees; NULL: no
+ * memory. */
+struct lhi_sign_holders *lhi_sign_holders_scan(const struct lhi_view *v);
+
+/* Returns 1: a second sign of record idx is held, and *pid is a process that
+ * has it open, or 0 if none is seen; 0: none is; -1: not known, because
+ * something could not be examined. */
+int lhi_sign_holders_find(const struct lhi_sign_holders *h, uint32_t idx,
+    pid_t *pid);
 
 #endif

@@ -4,8 +4,12 @@
 # After `run` was killed, its job keeps the key, although a member has written
 # into the record that the session has no sign, or that it is another user's.
 #
+# It is kept, too, if the sign's file is gone and its network namespace has no
+# thread left.  A stranger's socket of the same name is no sign.
+#
 # Otherwise one word of a member would have a living job declared dead, by
-# root's own hand, and a second one would begin.
+# root's own hand, and a second one would begin; or a stranger would keep root
+# from a repair.
 if [ "$(id -u)" != 0 ] || [ "$(stat -Lc %i /proc/self/ns/pid)" != 4026531836 ]
 then
 	echo "1..0 # SKIP needs root of the machine, who sees every process"
@@ -81,4 +85,70 @@ run setpriv --bounding-set $few --inh-caps $few "$LEASEHOLD" fsck --repair \
 is "$status" 75 "the same where not all processes are seen: no repair"
 is "${out/declared dead/}" "$out" "  nothing is declared dead"
 is_freed
+# lose: the sign's file is removed
+lose() {
+	rm "/dev/shm/leasehold.0/$id-0.sign"
+}
+
+if unshare -n true 2>/dev/null; then
+	table moved
+	orphan unshare -n
+	is_kept "in a network namespace of its own"
+	is_freed
+
+	table left
+	# the job is in our network, and has the sign of another one open
+	export ours=$$
+	cat >"$dir/bash" <<-'END'
+		#!/bin/sh
+		exec nsenter --net="/proc/$ours/ns/net" /bin/bash "$@"
+	END
+	chmod +x "$dir/bash"
+	orphan env PATH="$dir:$PATH" unshare -n
+	lose
+	is "$(readlink "/proc/$child/ns/net")" "$(readlink /proc/$$/ns/net)" \
+	    "the job has left the network namespace of its sign"
+	is_kept "which is held, and its file is gone"
+	is_freed
+fi
+
+# imitate HOW: a stranger binds a socket with the name of the sign
+imitate() {
+	mkdir -p "$dir/strange"
+	chmod 711 "$dir"
+	chmod 777 "$dir/strange"
+	rm -f "$dir/strange/ready"
+	python3 -c '
+import array, os, socket, sys, time
+
+os.setgroups([])
+os.setgid(65533)
+os.setuid(65533)
+os.chdir(sys.argv[1])
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind("./" + sys.argv[2])
+os.unlink(sys.argv[2])
+if sys.argv[3] == "flying":
+    a, b = socket.socketpair()
+    a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+        array.array("i", [s.fileno()]))])
+    s.close()
+open("ready", "w")
+time.sleep(60)' "$dir/strange" "$id-0.sign~" "$1" &
+	stranger=$!
+	mind $stranger
+	until_true 10000 test -e "$dir/strange/ready"
+	is "$?" 0 "a stranger has a socket of the sign's name, $1"
+}
+
+for how in open flying; do
+	table imitated-$how
+	orphan
+	lose
+	imitate $how
+	is_kept "  and the sign is held"
+	is_freed
+	kill $stranger
+	wait $stranger 2>/dev/null
+done
 finish
