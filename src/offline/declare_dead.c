@@ -202,20 +202,23 @@ name_holder(char to[LINE_MAX], pid_t pid)
 	    "%s)", name);
 }
 
-/* Locks the bytes of record i. Returns false if another process has them. */
+/* Locks the bytes of record i. Returns false if another process has them.
+ * *waits is how often this may wait yet, for all records together: sessions
+ * that are just beginning all finish meanwhile. */
 static bool
-lock_record(struct lhi_exclusive_use *a, uint32_t i)
+lock_record(struct lhi_exclusive_use *a, uint32_t i, int *waits)
 {
 	const struct timespec a_moment = { 0, 2 * NS_PER_MS };
 
-	for (int n = 0; n < BEGIN_TRIES; n++) {
+	for (int n = 0; n <= BEGIN_TRIES; n++) {
 		if (lhi_bytes_lock(a->live_fd, lhi_session_live_byte(i), 2) ==
 		    0)
 			return true;
 		/* a session that is just beginning is not ALIVE yet */
 		if (sess_st(sh64_load(&a->v.sessions[i].state)) !=
-		    SESS_RESERVED)
+		    SESS_RESERVED || *waits == 0)
 			return false;
+		--*waits;
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment, NULL);
 	}
 	return false;
@@ -278,8 +281,10 @@ fail_in_use(const struct lhi_exclusive_use *a, struct tally *t,
 static void
 lock_records(struct lhi_exclusive_use *a, struct seen *seen)
 {
+	int waits = BEGIN_TRIES;
+
 	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++) {
-		seen[i].ours = lock_record(a, i);
+		seen[i].ours = lock_record(a, i, &waits);
 		seen[i].live_locked = !seen[i].ours &&
 		    lhi_byte_held(a->live_fd, lhi_session_live_byte(i)) != 0;
 		seen[i].state = sh64_load(&a->v.sessions[i].state);

@@ -30,6 +30,8 @@ elif how == "below":
     lock(fcntl.F_WRLCK, 0, 4096)
 elif how == "read":
     lock(fcntl.F_RDLCK, 0, 4096)
+elif how == "all":
+    lock(fcntl.F_WRLCK, 0, 0)
 print("locked", flush=True)
 time.sleep(60)' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" "$1" \
 	    >"$dir/locker" &
@@ -63,4 +65,24 @@ for how in flock shared below read; do
 	kill $locker
 	wait $locker 2>/dev/null
 done
+
+# every byte is locked, and every record says that a session is beginning in it
+table beginning
+run lh run k true
+is "$status" 0 "a table that nobody uses"
+locked all
+python3 -c '
+import struct, sys
+
+with open(sys.argv[1], "r+b", buffering=0) as f:
+    for i in range(1024):
+        f.seek(4096 + 512 * i)
+        f.write(struct.pack("<Q", (1 << 56) | 2))' \
+    "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.table"
+run timeout $((30 * slow)) "$LEASEHOLD" fsck --repair --force
+is "$((status == 124))" 0 "sessions seem to begin in 1024 locked records: it ends"
+kill $locker
+wait $locker 2>/dev/null
+run lh fsck --repair --force
+is "$status" 0 "  the locker is killed: repaired"
 finish
