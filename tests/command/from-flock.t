@@ -29,6 +29,11 @@ while IFS= read -r line; do
 	[ "$status" = 0 ] || diag "$err"
 	block=
 done <"$dir/lines"
+# all of them are pasted into one shell: none waits for an earlier one
+{ echo set -e; grep -v '^#end$' "$dir/lines"; } >"$dir/whole"
+run timeout 60 bash "$dir/whole"
+is "$status" 0 "the whole page in one shell"
+[ "$status" = 0 ] || diag "$err"
 ok "there are several" [ "$n" -ge 5 ]
 
 # the first line of a script that locks itself

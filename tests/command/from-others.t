@@ -40,6 +40,14 @@ for page in consul-lock etcdctl-lock fcntl pthread; do
 		is "$status" 0 "  ${b##*/} of it: each line succeeds"
 		[ "$status" = 0 ] || diag "$err"
 	done
+	# all blocks in one shell: none waits for an earlier one
+	table "from-$page-whole"
+	for ((b = 1; b <= n; b++)); do
+		cat "$dir/block.$b"
+	done | sed -e "s,/tmp/lease,$dir/lease,g" -e '1i set -e' >"$dir/script"
+	run timeout 60 bash "$dir/script"
+	is "$status" 0 "  the whole page in one shell"
+	[ "$status" = 0 ] || diag "$err"
 	# options of ours that the page names
 	grep -oE 'leasehold (run|acquire|renew|release|session [a-z]+|list) [^`|]*' \
 	    "$file" | while read -r _ verb rest; do
@@ -82,6 +90,12 @@ if command -v etcdctl >/dev/null; then
 else
 	skip "there is no etcdctl" "every option of etcdctl lock is in its page"
 fi
+# every option of consul lock 1.x, and what it gives to the command
+page=$top/doc/from-consul-lock.md
+for o in -child-exit-code -monitor-retry -n= -name -pass-stdin -shell -timeout -try \
+    -verbose CONSUL_LOCK_HELD; do
+	ok "  from-consul-lock has $o" grep -qF -e "| \`$o" -e "| \`\$$o" "$page"
+done
 # settings of the shim that the pages name
 for page in "$top"/doc/from-{consul,etcdctl}-lock.md; do
 	for s in endpoints ca_file cert_file key_file; do
