@@ -85,6 +85,9 @@ other_user_become(uid_t uid)
 		message("--uid %u: only root and that user may look at the "
 		    "tables of user %u; run it as root (sudo)", (unsigned)uid,
 		    (unsigned)uid);
+	else if (e == -EINVAL)
+		message("--uid %u: no user has that number in this user "
+		    "namespace: look outside of the namespace", (unsigned)uid);
 	else
 		message("--uid %u: cannot become that user: %s", (unsigned)uid,
 		    strerror(-e));

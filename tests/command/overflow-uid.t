@@ -73,6 +73,9 @@ run inside 0 "$lh" tables --uid 165534
 is "$status" 77 "tables of a number that nobody has there: 77"
 like "$err" "no user has that number in this user namespace" "  says why"
 is "${err/there is no table/}" "$err" "  and not that there are none"
+run inside 0 "$lh" list --uid 165534
+is "$status" 77 "list of that user: 77"
+like "$err" "no user has that number in this user namespace" "  says why"
 rm -rf $shm.165534
 
 # ... which was put into nobody's own directory by root outside
