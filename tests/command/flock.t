@@ -176,4 +176,23 @@ bad "flock takes one descriptor" -n
 bad "flock takes one descriptor" 8 true
 bad "'lock' is not a whole number" lock
 bad "prints nothing: no --json" --json 8
+
+# the page says that a wait ends with the thread that started it
+if command -v python3 >/dev/null; then
+	run timeout 30 python3 -c 'import fcntl, os, subprocess, sys, threading, time
+taken = open(sys.argv[2], "w")
+fcntl.flock(taken, fcntl.LOCK_EX)
+os.dup2(os.open(sys.argv[2], os.O_RDWR), 9)
+started = []
+def start():
+    started.append(subprocess.Popen([sys.argv[1], "flock", "9"], pass_fds=[9]))
+    time.sleep(1)
+thread = threading.Thread(target=start)
+thread.start()
+thread.join()
+print(started[0].wait(20))' "$LEASEHOLD" "$dir/threads.lock"
+	is "$status $out" "0 -9" "a wait ends with the thread that started it"
+else
+	skip "no python3" "a wait ends with the thread that started it"
+fi
 finish
