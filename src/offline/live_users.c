@@ -40,6 +40,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include <bsd/string.h>
@@ -165,6 +166,7 @@ struct descriptor_look {
 	struct lhi_live_users *u;
 	bool maps;	/* it maps the file, so its locks explain nothing */
 	bool locks;	/* it was seen to have locked bytes, or may have */
+	bool waits;	/* a thread of it waits for bytes of the file */
 };
 
 /* Reads a descriptor's fdinfo.  `ring`: of an io_uring, which lists its files;
@@ -244,6 +246,36 @@ look_at_descriptors(const char *task, pid_t tid, void *arg)
 	return false;
 }
 
+/* Looks whether that thread is in a call that waits for bytes of the file. */
+static bool
+look_at_call(const char *task, pid_t tid, void *arg)
+{
+	struct descriptor_look *l = arg;
+	char path[PATH_LEN], name[16];
+	unsigned long fd, command;
+	FILE *f;
+	long call;
+	int dir;
+
+	(void)tid;
+	(void)snprintf(path, sizeof(path), "%s/syscall", task);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return false;
+	if (fscanf(f, "%ld %lx %lx", &call, &fd, &command) == 3 &&
+	    call == SYS_fcntl &&
+	    (command == F_SETLKW || command == F_OFD_SETLKW)) {
+		(void)snprintf(path, sizeof(path), "%s/fd", task);
+		(void)snprintf(name, sizeof(name), "%d", (int)fd);
+		dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		l->waits = dir >= 0 && is_live_file(l->u, dir, name);
+		if (dir >= 0)
+			(void)close(dir);
+	}
+	(void)fclose(f);
+	return l->waits;
+}
+
 static void
 add_pid(struct lhi_live_pids *p, pid_t pid)
 {
@@ -257,7 +289,7 @@ note_process(pid_t pid, void *arg)
 {
 	struct lhi_live_users *u = arg;
 	int maps = lhi_live_users_maps(u, pid);
-	struct descriptor_look l = { u, maps != 0, false };
+	struct descriptor_look l = { u, maps != 0, false, false };
 
 	u->unseen += maps < 0;
 	if (maps > 0)
@@ -267,6 +299,9 @@ note_process(pid_t pid, void *arg)
 		(void)lhi_processes_each_table(pid, look_at_descriptors, &l);
 	if (l.locks)
 		add_pid(&u->lockers, pid);
+	else if (pid != getpid() &&
+	    lhi_processes_each_thread(pid, look_at_call, &l))
+		add_pid(&u->waiters, pid);
 	return false;
 }
 

@@ -28,6 +28,7 @@ struct lhi_live_users {
 	struct lhi_live_pids mappers;	/* processes that map the file */
 	struct lhi_live_pids lockers;	/* that have locked bytes of it by a
 					 * descriptor, or may have */
+	struct lhi_live_pids waiters;	/* that wait for bytes of it */
 	unsigned n_locks;	/* of processes that do not map it */
 	struct lhi_live_lock lock[LIVE_LOCKS_MAX];
 	unsigned unseen;	/* processes that may not be examined */

@@ -7,7 +7,9 @@
  * and to root (live_users.c). A session's own lock is not visible there,
  * because its description is kept by a mapping, not by a descriptor
  * (prim/bytelock.h). So the visible locks are those of others, and of removals
- * and repairs.
+ * and repairs.  If no lock is visible, a process that waits for one is named as
+ * that.  Those that only have the file mapped use the table, and are most
+ * often innocent.  So they are named only if there is just one.
  *
  * Only a hint: no decision depends on it.
  */
@@ -26,10 +28,20 @@ lhi_lockers_name(char *to, size_t len, int fd)
 		lhi_live_users_name(&users.lockers, to, len);
 		return;
 	}
+	lhi_live_users_name(&users.waiters, names, sizeof(names));
+	if (users.waiters.n > 0) {
+		(void)snprintf(to, len, "a process that cannot be "
+		    "identified; %s waits for them", names);
+		return;
+	}
 	lhi_live_users_name(&users.mappers, names, sizeof(names));
-	if (users.mappers.n > 0)
-		(void)snprintf(to, len, "a process that has it mapped (one of "
-		    "%s)", names);
+	if (users.mappers.n == 1)
+		(void)snprintf(to, len, "a process that cannot be "
+		    "identified, perhaps %s, which alone has the file "
+		    "mapped", names);
+	else if (users.mappers.n > 0)
+		(void)snprintf(to, len, "a process that cannot be "
+		    "identified (%u have the file mapped)", users.mappers.n);
 	else
 		(void)snprintf(to, len, "a process that %s", users.unseen > 0 ?
 		    "you may not see" : "cannot be found: none that is seen "

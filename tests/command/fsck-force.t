@@ -177,7 +177,7 @@ is "$status" 0 "a dead session's record names process 1: $err"
 run lh run -n k true
 is "$status" 0 "  its key is free"
 
-# hide HOW: locks every byte of the live file through a description that is
+# hide HOW [FIRST]: locks every byte of the live file, from FIRST on, through a description that is
 # mapped, or in flight
 hide() {
 	rm -f "$dir/locker"
@@ -185,7 +185,8 @@ hide() {
 import array, fcntl, glob, os, socket, struct, sys, time
 
 fd = os.open(glob.glob(sys.argv[1])[0], os.O_RDWR)
-lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, int(sys.argv[3]),
+    0, 0)
 fcntl.fcntl(fd, 37, lock)
 if sys.argv[2] == "mapped":
     import ctypes
@@ -200,7 +201,7 @@ else:
         array.array("i", [fd]))])
 os.close(fd)
 print("locked", flush=True)
-time.sleep(60)' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" "$1" \
+time.sleep(60)' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" "$1" "${2:-0}" \
 	    >"$dir/locker" &
 	locker=$!
 	mind $locker
@@ -226,4 +227,32 @@ like "$err" "cannot be found" "  which says that nobody is seen"
 run lh fsck --repair --force
 is "$status" 0 "by force: $err"
 like "$out" "cannot be found" "  it says so, too"
+kill "$locker"
+wait "$locker" 2>/dev/null
+
+table innocent
+innocent=()
+for key in a b; do
+	"$LEASEHOLD" run $key sleep 60 &
+	innocent+=($!)
+	mind $!
+	until_true 10000 lh status $key
+done
+hide flying $(((1 << 40) + 4))
+run lh run k true
+is "$status" 73 "bytes are locked by what is not seen, beside two holders"
+is "${err/pid ${innocent[0]}/}" "$err" "  the first is not named"
+is "${err/pid ${innocent[1]}/}" "$err" "  nor the second"
+like "$err" "that cannot be identified" "  it says that it cannot be identified"
+python3 -c '
+import fcntl, glob, os, struct, sys
+
+fd = os.open(glob.glob(sys.argv[1])[0], os.O_RDWR)
+fcntl.fcntl(fd, 38, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET,
+    (1 << 40) + 8, 2, 0))' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" &
+waiter=$!
+mind $waiter
+until_true 10000 grep -q ' 0x26 ' /proc/$waiter/syscall
+run lh run k true
+like "$err" "(pid $waiter) waits" "a process that waits for them is named"
 finish
