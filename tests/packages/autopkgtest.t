@@ -33,7 +33,7 @@ debs_named() {
 # shellcheck disable=SC2046,SC2086
 judge $(debs_named $names)
 is "$status" 0 "autopkgtest: 0, in $((took / 1000)) s"
-[ "$status" = 0 ] || diag "$(tail -n 60 "$dir/out")" "$(tail -n 30 "$dir/err")"
+[ "$status" = 0 ] || diag "$(tail -n 60 "$dir/out")" "$(grep -E "^#|^not|Failed|Dubious" "$dir"/result/*-std*)" "$(tail -n 30 "$dir/err")"
 while read -r t; do
 	ok "  $t passed" grep -q "^$t  *PASS" "$dir/result/summary"
 done <"$dir/tests"
