@@ -50,6 +50,7 @@ main(void)
 {
 	char saved[FENCE_PATH + 200];
 	struct lh *keep, *lh;
+	unsigned char byte;
 	uint64_t n;
 	int fd;
 
@@ -61,8 +62,10 @@ main(void)
 	reopened("removed");
 
 	(void)fence_count(table, &n);
-	fd = open(file(n), O_WRONLY);
-	is(pwrite(fd, "x", 1, 20), 1, "its file is damaged");
+	fd = open(file(n), O_RDWR);
+	is(pread(fd, &byte, 1, 20), 1, "a byte of its file");
+	byte ^= 0xff;
+	is(pwrite(fd, &byte, 1, 20), 1, "is damaged");
 	close(fd);
 	reopened("damaged");
 
