@@ -43,8 +43,9 @@ bail() {
 }
 
 make_clean() {
-	[ ! -s "$store/clean.tar" ] || return 0
-	loud mmdebstrap --variant=minbase --dpkgopt=force-unsafe-io bookworm \
+	[ ! -f "$store/clean.tar" ] || return 0
+	loud mmdebstrap --format=tar --variant=minbase \
+	    --dpkgopt=force-unsafe-io bookworm \
 	    "$store/clean.tar.new" && mv "$store/clean.tar.new" "$store/clean.tar"
 }
 
