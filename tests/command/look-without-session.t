@@ -85,7 +85,7 @@ is "$status" 0 "a table for few sessions"
 is "$(lh session open --ttl 1h lasting)" lasting "a named session"
 n=0
 while lh run -n "key$n" true 2>/dev/null && [ $n -lt 70 ]; do
-	"$LEASEHOLD" run --on-loss warn "key$n" sleep 60 &
+	"$LEASEHOLD" run --on-loss warn "key$n" sleep $((60 * slow)) &
 	mind $!
 	[ $n -gt 0 ] || holder=$!
 	until_true 10000 bash -c "! '$LEASEHOLD' run -n key$n true 2>/dev/null"
@@ -100,7 +100,7 @@ look "no session"
 sessions=
 
 table locked
-"$LEASEHOLD" run --on-loss warn key0 sleep 60 &
+"$LEASEHOLD" run --on-loss warn key0 sleep $((60 * slow)) &
 holder=$!
 mind $holder
 until_true 10000 lh status key0
@@ -120,7 +120,7 @@ look "locked"
 # what a member can write: that a repair is unfinished
 table repairing
 lh run -n key0 true
-"$LEASEHOLD" run --on-loss warn key0 sleep 60 &
+"$LEASEHOLD" run --on-loss warn key0 sleep $((60 * slow)) &
 holder=$!
 mind $holder
 until_true 10000 bash -c "'$LEASEHOLD' status key0 | grep -q $holder"
