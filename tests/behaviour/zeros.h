@@ -299,7 +299,8 @@ OP(reopen, lh_open(&(struct lh *){ NULL }, w->table, NULL))
 static const struct operation {
 	const char *name;
 	int (*run)(struct world *w);
-	bool early;		/* may be done before the memory is missing */
+	bool early;		/* may be done before the memory is missing, or
+				 * before a thread that it starts meets that */
 } operations[] = {
 	RUN(acquire), RUN(acquire_again), RUN(acquire_busy),
 	RUN(acquire_shared), RUN(acquire_in_session), RUN(acquire_request),
@@ -313,8 +314,8 @@ static const struct operation {
 	RUN(verify_shared), RUN(verify_in_session), RUN(verify_token),
 	RUN(convert_down), RUN(convert_up), RUN(convert_wait), RUN(handoff),
 	RUN(recall), RUN(asked), RUN(ask), RUN(break_lease), RUN(many),
-	RUN(with), RUN(lock_acquire), RUN(lock_release), RUN(lock_open),
-	RUN(lock_adopt), RUN(session_open), RUN(session_renew),
+	RUN(with), RUN(lock_acquire), RUN(lock_release), EARLY(lock_open),
+	EARLY(lock_adopt), RUN(session_open), RUN(session_renew),
 	RUN(session_destroy), RUN(session_keep), RUN(session_info),
 	RUN(session_list), RUN(ticket_start), RUN(ticket_finish),
 	RUN(wait_free), RUN(sem_open), RUN(sem_acquire), RUN(sem_release),
