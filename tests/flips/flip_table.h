@@ -13,7 +13,7 @@ enum kind { PLAIN, DURABLE, CLUSTER, N_KINDS };
 
 #define BATCH 64		/* flips that one process tries */
 
-/* A table, as it was made, and what is told of some flips. */
+/* A table as it was made, and the results of flips that are reported. */
 struct table {
 	enum kind kind;
 	const char *name;
