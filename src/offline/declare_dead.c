@@ -180,6 +180,15 @@ is_in_use(uint64_t s)
 	return sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_CLOSING;
 }
 
+/* True if any process would find it dead: nobody has to decide that. */
+static bool
+is_proved(const struct lhi_exclusive_use *a, uint32_t i,
+    const struct seen *seen)
+{
+	return seen->ours && !sess_marked(seen->state) &&
+	    (!lhi_sign_is_promised(&a->v, i) || lhi_sign_held(&a->v, i) == 0);
+}
+
 static void
 name_process(char to[LINE_MAX], const struct shm_session *se)
 {
@@ -331,11 +340,13 @@ lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
 		t.foreign += found == FOUND_DEAD && !seen[i].ours;
 		if (!in_use || found != FOUND_DEAD)
 			continue;
-		(void)snprintf(line, sizeof(line), "%s: the session of %s is "
-		    "declared dead; its process is gone, but what it started "
-		    "may still use what it held", dry ? "would be done" :
-		    "done", one);
-		fn(line, arg);
+		if (!is_proved(a, i, &seen[i])) {
+			(void)snprintf(line, sizeof(line), "%s: the session of "
+			    "%s is declared dead; its process is gone, but "
+			    "what it started may still use what it held",
+			    dry ? "would be done" : "done", one);
+			fn(line, arg);
+		}
 		if (!dry)
 			(void)lhi_session_declare_dead(&a->v, i, s);
 		lhi_point("declare.declared");

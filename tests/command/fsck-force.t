@@ -70,6 +70,18 @@ is "$status" 0 "  the table is sound"
 run lh rm
 is "$status" 0 "  and can be removed"
 
+table proved
+"$LEASEHOLD" run k sleep 60 &
+living=$!
+until_true 10000 lh status k
+kill -KILL "$(lh status --json k | jq '.holders[0].pid')"
+wait "$living" 2>/dev/null
+run lh fsck --repair --force
+is "$status" 0 "the run and its job are gone: with force"
+is "${out/declared dead/}" "$out" "  nobody has to declare it dead"
+run lh run -n k true
+is "$status" 0 "  its key is free"
+
 table beside
 "$LEASEHOLD" run other sleep 60 &
 living=$!
