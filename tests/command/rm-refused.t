@@ -56,7 +56,8 @@ if chattr +a "$place" 2>/dev/null; then
 	is "$(names)" "$before" "  the directory is as it was"
 	is_held "append-only"
 else
-	skip 8 "no append-only directories in /dev/shm"
+	skip "no append-only directories in /dev/shm" \
+	    "an append-only directory: rm --force is refused"
 fi
 
 run lh rm
