@@ -148,8 +148,12 @@ lhi_cluster_acquire_read_answer(const struct lhi_shim_request *p)
 	case FRAME_GRANTED:
 		return 0;
 	case FRAME_BUSY:
-		return lhi_fail(-EAGAIN, "busy: %s",
-		    printable_text(f, buf, sizeof(buf)));
+		(void)printable_text(f, buf, sizeof(buf));
+		if (p->question.n != 1)
+			return lhi_fail(-EAGAIN, "busy: %s", buf);
+		return lhi_fail(-EAGAIN, "key '%.*s' is busy: %s",
+		    p->question.key[0].len > 64 ? 64 : p->question.key[0].len,
+		    p->question.key[0].key, buf);
 	case FRAME_AWAY:
 		return lhi_fail(-EHOSTUNREACH, "the cluster cannot be "
 		    "used: %s", printable_text(f, buf, sizeof(buf)));

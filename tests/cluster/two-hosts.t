@@ -18,6 +18,7 @@ holder=$pid
 until_true 5000 lh_on 1 status cluster:k
 run lh_on 2 run -n cluster:k true
 is "$status" 75 "a try on host 2 meanwhile: busy"
+like "$err" "key 'cluster:k' is busy: " "  and says which key"
 run lh_on 2 run -w 300ms cluster:k true
 is "$status" 75 "one that waits a little: busy"
 between "$took" 300 $((300 + $(t_ms 1500))) "  after its time"
