@@ -129,10 +129,12 @@ judge_sign(const struct lhi_exclusive_use *a, uint32_t i,
 	int by_file = lhi_sign_files_held(&a->v, i);
 
 	switch (lhi_sign_holders_find(signs, i, holder)) {
-	case 1:
+	case SIGN_HELD:
 		return *holder != 0 ? FOUND_ALIVE : FOUND_SIGN;
-	case 0:
+	case SIGN_NOT_HELD:
 		return by_file == 1 ? FOUND_ALIVE : FOUND_DEAD;
+	case SIGN_DOUBTFUL:
+		return by_file == 1 ? FOUND_ALIVE : FOUND_SIGN_UNKNOWN;
 	default:
 		if (by_file == 1)
 			return FOUND_ALIVE;

@@ -4,9 +4,13 @@
  * life (sign_holder.c).
  *
  * A copy of a descriptor (pidfd_getfd(2)) is the same socket.  Nothing is done
- * with it that its process could see, and it is closed at once.  sock_diag(7)
- * knows a socket that no process shows, too, and its user.  The user is the one
- * who made the socket, until root gives it to another.
+ * with it that its process could see, and it is closed at once.
+ *
+ * sock_diag(7) lists a socket that no process shows, too, with its name and its
+ * user.  The user is the one who made the socket, until root gives it to
+ * another.  Each of them has a length of its own.  A line of /proc/net/unix has
+ * not: a name may contain the end of a line, and then whatever the stranger who
+ * made it wants to have there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +25,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "offline/foreign_socket.h"
@@ -61,57 +66,94 @@ lhi_foreign_socket_read(pid_t tid, int fd, struct lhi_foreign_socket *s)
 	return error;
 }
 
-/* Asks for one socket.  Returns the answer's length, or -1. */
-static ssize_t
-ask(unsigned long ino, void *answer, size_t size)
+#define LISTED_MAX 4194304	/* sockets of a network namespace */
+
+/* Asks for all unix sockets of this thread's network namespace. */
+static int
+ask_for_list(int fd)
 {
 	struct {
 		struct nlmsghdr h;
 		struct unix_diag_req r;
 	} q = {
-		.h = { .nlmsg_len = sizeof(q), .nlmsg_flags = NLM_F_REQUEST,
+		.h = { .nlmsg_len = sizeof(q),
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
 			.nlmsg_type = SOCK_DIAG_BY_FAMILY },
 		.r = { .sdiag_family = AF_UNIX, .udiag_states = ~0u,
-			.udiag_ino = (uint32_t)ino,
-			.udiag_show = UDIAG_SHOW_UID,
-			.udiag_cookie = { ~0u, ~0u } },
+			.udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_UID },
 	};
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
-	    NETLINK_SOCK_DIAG);
-	ssize_t n = -1;
 
-	if (fd < 0)
-		return -1;
-	/* (the kernel has answered when send() returns) */
-	if (send(fd, &q, sizeof(q), 0) == (ssize_t)sizeof(q))
-		n = recv(fd, answer, size, MSG_DONTWAIT);
-	(void)close(fd);
-	return n;
+	return send(fd, &q, sizeof(q), 0) == (ssize_t)sizeof(q) ? 0 : -errno;
 }
 
-int64_t
-lhi_foreign_socket_user(unsigned long ino)
+static void
+read_attributes(const struct rtattr *a, int left, struct lhi_listed_socket *s)
 {
+	uint32_t uid;
+	size_t n;
+
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+		n = RTA_PAYLOAD(a);
+		if (a->rta_type == UNIX_DIAG_UID && n >= sizeof(uid)) {
+			memcpy(&uid, RTA_DATA(a), sizeof(uid));
+			s->uid = uid;
+		} else if (a->rta_type == UNIX_DIAG_NAME) {
+			memcpy(s->name, RTA_DATA(a), n < sizeof(s->name) ? n :
+			    sizeof(s->name) - 1);
+		}
+	}
+}
+
+/* Reads an answer of n bytes.  Returns 1: that was the last one; 0; -errno. */
+static int
+read_answer(const struct nlmsghdr *h, size_t n, lhi_listed_socket_fn *fn,
+    void *arg)
+{
+	const struct nlmsgerr *e = NLMSG_DATA(h);
+
+	for (; NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
+		struct lhi_listed_socket s = { .uid = -1 };
+		const struct unix_diag_msg *m = NLMSG_DATA(h);
+
+		if (h->nlmsg_flags & NLM_F_DUMP_INTR)
+			return -EAGAIN;
+		if (h->nlmsg_type == NLMSG_DONE)
+			return 1;
+		if (h->nlmsg_type == NLMSG_ERROR)
+			return h->nlmsg_len >= NLMSG_LENGTH(sizeof(*e)) &&
+			    e->error < 0 ? e->error : -EPROTO;
+		if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)))
+			return -EPROTO;
+		s.ino = m->udiag_ino;
+		read_attributes((const void *)(m + 1), (int)(h->nlmsg_len -
+		    NLMSG_LENGTH(sizeof(*m))), &s);
+		fn(&s, arg);
+	}
+	return 0;
+}
+
+int
+lhi_foreign_sockets_each(lhi_listed_socket_fn *fn, void *arg)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
+	    NETLINK_SOCK_DIAG), error;
+	const struct timeval limit = { .tv_sec = 5 };
 	union {
 		struct nlmsghdr h;
-		char bytes[1024];
+		char bytes[32768];
 	} answer;
-	ssize_t n = ask(ino, &answer, sizeof(answer));
-	const struct unix_diag_msg *m = NLMSG_DATA(&answer.h);
-	const struct rtattr *a;
-	uint32_t uid;
-	int left;
+	ssize_t n;
 
-	if (n < (ssize_t)NLMSG_LENGTH(sizeof(*m)) ||
-	    answer.h.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
-	    m->udiag_ino != (uint32_t)ino)
-		return -1;
-	left = (int)(n - (ssize_t)NLMSG_LENGTH(sizeof(*m)));
-	for (a = (const void *)(m + 1); RTA_OK(a, left); a = RTA_NEXT(a, left))
-		if (a->rta_type == UNIX_DIAG_UID &&
-		    RTA_PAYLOAD(a) >= sizeof(uid)) {
-			memcpy(&uid, RTA_DATA(a), sizeof(uid));
-			return uid;
-		}
-	return -1;
+	if (fd < 0)
+		return -errno;
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	error = ask_for_list(fd);
+	for (int i = 0; error == 0 && i < LISTED_MAX; i++) {
+		n = recv(fd, &answer, sizeof(answer), MSG_TRUNC);
+		error = n < 0 && errno == EINTR ? 0 : n < 0 ? -errno :
+		    n == 0 || (size_t)n > sizeof(answer) ? -EMSGSIZE :
+		    read_answer(&answer.h, (size_t)n, fn, arg);
+	}
+	(void)close(fd);
+	return error == 1 ? 0 : error == 0 ? -EOVERFLOW : error;
 }

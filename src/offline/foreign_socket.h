@@ -16,8 +16,17 @@ struct lhi_foreign_socket {
  * Returns 0, and the caller closes net; -errno: it cannot be copied. */
 int lhi_foreign_socket_read(pid_t tid, int fd, struct lhi_foreign_socket *s);
 
-/* Returns the user of the unix socket with that inode, in this thread's network
- * namespace; -1: not known. */
-int64_t lhi_foreign_socket_user(unsigned long ino);
+/* A socket that the kernel lists. */
+struct lhi_listed_socket {
+	unsigned long ino;
+	int64_t uid;		/* its user; -1: not known */
+	char name[110];		/* that it is bound to; "": none, or abstract */
+};
+typedef void lhi_listed_socket_fn(const struct lhi_listed_socket *s, void *arg);
+
+/* Calls fn for each unix socket of this thread's network namespace.  Returns 0;
+ * -errno: not for all of them, or the kernel has no such list (-ENOENT, and
+ * others). */
+int lhi_foreign_sockets_each(lhi_listed_socket_fn *fn, void *arg);
 
 #endif

@@ -3,13 +3,18 @@
  * Looks for second signs of life whose file is gone, for a repair by force.
  *
  * A socket keeps the first name that it was bound to for as long as a copy of
- * it is open, whatever becomes of its file (shm/session_sign.c). The kernel
- * lists it in /proc/PID/net/unix of its network namespace.  The list is
+ * it is open, whatever becomes of its file (shm/session_sign.c).  The kernel
+ * lists the sockets of each network namespace (foreign_socket.c). The list is
  * complete: it has a socket that no process shows, too (one that is in flight,
  * or kept by an io_uring).  So the sign is held if it is listed.  It is not
  * held if no list has it, of the network namespace of any thread or of any
  * descriptor.  For that, every thread must be visible.  (Process 1 may not be:
  * see live_users.c.)
+ *
+ * A list is read by a thread that has entered the namespace.  If it may not, or
+ * the kernel has no sock_diag(7), /proc/PID/net/unix is read.  There a stranger
+ * can put in any line by a socket's name, but can leave none out.  So if a sign
+ * stands nowhere in it, it is not held there; otherwise nothing is known.
  *
  * Threads may all have left the network namespace of a sign that they still
  * have open.  So the descriptors of all processes are looked at.  A unix socket
@@ -19,9 +24,8 @@
  *
  * A stranger can bind a socket of the same name.  A socket belongs to the user
  * who made it, and nobody but root can give it to another.  So a socket of a
- * user who can have no session of the table is not a sign (sign_files.c). A
- * thread enters the namespace to ask for that user.  If the kernel does not say
- * it, the socket counts.
+ * user who can have no session of the table is not a sign (sign_files.c). If
+ * the kernel does not say whose it is, the socket counts.
  *
  * Not covered: a sign that no process shows, of a network namespace which all
  * threads have left and of which no process shows a socket.
@@ -73,14 +77,15 @@ note_sign(struct lhi_sign_holders *h, unsigned long ino, uint32_t idx,
     int64_t uid)
 {
 	for (unsigned i = 0; i < h->n; i++)
-		if (h->socket[i].ino == ino)
+		if (h->socket[i].ino == ino && !h->socket[i].doubt)
 			return;
 	if (uid >= 0 && !lhi_sign_files_is_user(h->v, (uid_t)uid))
 		return;
 	if (h->n == SIGN_SOCKETS_MAX)
 		h->unseen = true;
 	else
-		h->socket[h->n++] = (struct lhi_sign_socket){ ino, idx, 0 };
+		h->socket[h->n++] = (struct lhi_sign_socket){ .ino = ino,
+			.idx = idx };
 }
 
 static void
@@ -102,27 +107,47 @@ note_listed(struct lhi_sign_holders *h, unsigned long ino)
 	h->listed[h->n_listed++] = ino;
 }
 
-/* Reads a list of unix sockets.  `inside`: of this thread's namespace, so that
- * it can ask for their users. */
 static void
-read_list(struct lhi_sign_holders *h, const char *list, bool inside)
+note_socket(const struct lhi_listed_socket *s, void *arg)
+{
+	struct lhi_sign_holders *h = arg;
+	uint32_t idx;
+
+	note_listed(h, s->ino);
+	if (is_sign_name(h->v, s->name, &idx))
+		note_sign(h, s->ino, idx, s->uid);
+}
+
+static void
+note_doubt(struct lhi_sign_holders *h, uint32_t idx)
+{
+	for (unsigned i = 0; i < h->n; i++)
+		if (h->socket[i].idx == idx)
+			return;
+	if (h->n == SIGN_SOCKETS_MAX)
+		h->unseen = true;
+	else
+		h->socket[h->n++] = (struct lhi_sign_socket){ .idx = idx,
+			.doubt = true };
+}
+
+/* Reads a list in which a stranger may have put in lines. */
+static void
+read_text(struct lhi_sign_holders *h, const char *list)
 {
 	FILE *f = fopen(list, "re");
-	char *line = NULL, name[110];
-	size_t size = 0;
-	unsigned long ino;
-	uint32_t idx;
-	int n;
+	char *line = NULL, id[24], *end;
+	size_t size = 0, n;
+	unsigned long idx;
 
-	while (f != NULL && getline(&line, &size, f) > 0) {
-		n = sscanf(line, "%*s %*s %*s %*s %*s %*s %lu %109s", &ino,
-		    name);
-		if (n >= 1)
-			note_listed(h, ino);
-		if (n == 2 && is_sign_name(h->v, name, &idx))
-			note_sign(h, ino, idx, inside ?
-			    lhi_foreign_socket_user(ino) : -1);
-	}
+	n = (size_t)snprintf(id, sizeof(id), "/%016" PRIx64 "-", h->v->uuid[0]);
+	while (f != NULL && getline(&line, &size, f) > 0)
+		for (const char *at = line; (at = strstr(at, id)) != NULL;) {
+			at += n;
+			idx = strtoul(at, &end, 10);
+			if (end != at && idx < h->v->geo.max_sessions)
+				note_doubt(h, (uint32_t)idx);
+		}
 	h->unseen |= f == NULL || ferror(f);
 	free(line);
 	if (f != NULL)
@@ -143,7 +168,8 @@ visit_net(void *arg)
 
 	t->entered = t->net < 0 || setns(t->net, CLONE_NEWNET) == 0;
 	for (int i = 0; t->entered && i < READS; i++)
-		read_list(t->h, "/proc/thread-self/net/unix", true);
+		if (lhi_foreign_sockets_each(note_socket, t->h) != 0)
+			read_text(t->h, "/proc/thread-self/net/unix");
 	return NULL;
 }
 
@@ -167,7 +193,7 @@ look_at_net(struct lhi_sign_holders *h, int net, const char *list)
 		if (pthread_create(&thread, NULL, visit_net, &t) == 0)
 			(void)pthread_join(thread, NULL);
 		for (int i = 0; !t.entered && list != NULL && i < READS; i++)
-			read_list(h, list, false);
+			read_text(h, list);
 		h->unseen |= !t.entered && list == NULL;
 	}
 	(void)close(net);
@@ -262,7 +288,7 @@ look_at_socket(const struct look *l, pid_t tid, const char *path, int fd,
 			look_at_unlisted(h, tid, fd, ino);
 	}
 	for (unsigned i = 0; i < h->n; i++)
-		if (h->socket[i].ino == ino)
+		if (h->socket[i].ino == ino && !h->socket[i].doubt)
 			h->socket[i].holder = l->pid;
 }
 
@@ -325,17 +351,21 @@ lhi_sign_holders_scan(const struct lhi_view *v)
 	return h;
 }
 
-int
+enum lhi_sign_found
 lhi_sign_holders_find(const struct lhi_sign_holders *h, uint32_t idx,
     pid_t *pid)
 {
-	bool found = false;
+	bool doubt = false, held = false;
 
-	for (unsigned i = 0; i < h->n; i++)
-		if (h->socket[i].idx == idx) {
-			found = true;
-			*pid = h->socket[i].holder != 0 ?
-			    h->socket[i].holder : *pid;
-		}
-	return found ? 1 : h->unseen ? -1 : 0;
+	for (unsigned i = 0; i < h->n; i++) {
+		const struct lhi_sign_socket *s = &h->socket[i];
+
+		if (s->idx != idx)
+			continue;
+		doubt |= s->doubt;
+		held |= !s->doubt;
+		*pid = s->holder != 0 ? s->holder : *pid;
+	}
+	return held ? SIGN_HELD : doubt ? SIGN_DOUBTFUL : h->unseen ?
+	    SIGN_UNSEEN : SIGN_NOT_HELD;
 }

@@ -13,6 +13,14 @@ struct lhi_sign_socket {
 	unsigned long ino;
 	uint32_t idx;		/* the record whose sign it is */
 	pid_t holder;		/* has it open; 0: none is seen */
+	bool doubt;		/* a stranger may have made that line */
+};
+
+enum lhi_sign_found {
+	SIGN_NOT_HELD,
+	SIGN_HELD,
+	SIGN_DOUBTFUL,		/* it stands in a list that can be forged */
+	SIGN_UNSEEN,		/* something could not be examined */
 };
 
 /* The second signs of a table that the kernel shows at one moment. */
@@ -31,10 +39,9 @@ struct lhi_sign_holders {
  * memory. */
 struct lhi_sign_holders *lhi_sign_holders_scan(const struct lhi_view *v);
 
-/* Returns 1: a second sign of record idx is held, and *pid is a process that
- * has it open, or 0 if none is seen; 0: none is; -1: not known, because
- * something could not be examined. */
-int lhi_sign_holders_find(const struct lhi_sign_holders *h, uint32_t idx,
-    pid_t *pid);
+/* Returns what is known of the second sign of record idx.  If it is held, *pid
+ * is a process that has it open, or stays as it is if none is seen. */
+enum lhi_sign_found lhi_sign_holders_find(const struct lhi_sign_holders *h,
+    uint32_t idx, pid_t *pid);
 
 #endif

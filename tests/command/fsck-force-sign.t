@@ -5,7 +5,8 @@
 # into the record that the session has no sign, or that it is another user's.
 #
 # It is kept, too, if the sign's file is gone and its network namespace has no
-# thread left.  A stranger's socket of the same name is no sign.
+# thread left.  A stranger's socket of the same name is no sign, nor is a line
+# that its name puts into /proc/net/unix.
 #
 # Otherwise one word of a member would have a living job declared dead, by
 # root's own hand, and a second one would begin; or a stranger would keep root
@@ -94,6 +95,11 @@ if unshare -n true 2>/dev/null; then
 	table moved
 	orphan unshare -n
 	is_kept "in a network namespace of its own"
+	lose
+	run setpriv --bounding-set -sys_admin --inh-caps -sys_admin \
+	    "$LEASEHOLD" fsck --repair --force
+	is "$status" 75 "its file is gone, and nobody may enter that: no repair"
+	is "${out/declared dead/}" "$out" "  nothing is declared dead"
 	is_freed
 
 	table left
@@ -151,4 +157,61 @@ for how in open flying; do
 	kill $stranger
 	wait $stranger 2>/dev/null
 done
+
+# forge INODE RECORD COUNT: a stranger binds as many sockets whose names have a
+# line in them: a socket with that inode has the name of that record's sign
+forge() {
+	mkdir -p "$dir/strange"
+	chmod 711 "$dir"
+	chmod 777 "$dir/strange"
+	rm -f "$dir/strange/ready"
+	python3 -c '
+import os, socket, sys, time
+
+os.setgroups([])
+os.setgid(65533)
+os.setuid(65533)
+os.chdir(sys.argv[1])
+line = "\n0 0 0 0 0 0 %s " % sys.argv[2]
+os.mkdir(line)
+kept = []
+for i in range(int(sys.argv[4])):
+    kept.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+    kept[-1].bind(line + "/" + sys.argv[3])
+    os.rename(line + "/" + sys.argv[3], str(i))
+    kept.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+    kept[-1].bind("\0" + str(i) + line + "/" + sys.argv[3])
+open("ready", "w")
+time.sleep(60)' "$dir/strange" "$1" "$id-$2.sign~" "$3" &
+	stranger=$!
+	mind $stranger
+	until_true 10000 test -e "$dir/strange/ready"
+	is "$?" 0 "a stranger makes up lines of sockets: inode $1, record $2"
+}
+
+# until then a dead session would be kept for ever
+table forged-dead
+orphan
+lose
+kill -KILL "$child"
+until_true 5000 gone "$child"
+forge 4242424242 0 1
+like "$(cat /proc/net/unix)" "4242424242 /$id-0.sign~" "  which are there"
+run lh fsck --repair --force
+is "$status" 0 "  the job is dead: repaired"
+run lh run -n k true
+is "$status" 0 "  its key is free"
+kill $stranger
+wait $stranger 2>/dev/null
+
+# or a living one would lose its key
+table forged-living
+orphan
+forge "$(awk -v name="$id-0.sign" 'index($8, name) { print $7 }' \
+    /proc/net/unix)" 99 200
+lose
+is_kept "  of the job's own socket, and that is held"
+is_freed
+kill $stranger
+wait $stranger 2>/dev/null
 finish
