@@ -81,9 +81,12 @@ static int
 use(void *arg)
 {
 	while (!atomic_load(&sh->stop)) {
+		int64_t begin = t_now_ns(), took;
+
 		visit(arg != NULL);
+		took = (t_now_ns() - begin) / T_NS_PER_MS;
 		if (arg == NULL)	/* else there is always somebody */
-			t_sleep_ms(4);
+			t_sleep_ms(took * USERS > 4 ? took * USERS : 4);
 	}
 	return 0;
 }
@@ -150,6 +153,7 @@ play(const char *how, bool forced, bool killed)
 	pid_t users[USERS], removers[2];
 	/* not stretched: a slow build does less, and less is enough */
 	int64_t end = t_now_ns() + 1500 * T_NS_PER_MS;
+	int64_t last = t_now_ns() + T_HANG_MS / 2 * T_NS_PER_MS;
 	int bad = 0;
 
 	atomic_store(&sh->stop, false);
@@ -161,7 +165,8 @@ play(const char *how, bool forced, bool killed)
 		users[i] = t_fork(use, arg);
 	for (int i = 0; i < 2; i++)
 		removers[i] = t_fork(take_away, arg);
-	while (t_now_ns() < end) {
+	while (t_now_ns() < end || (t_now_ns() < last &&
+	    (atomic_load(&sh->n) == 0 || atomic_load(&sh->removed) == 0))) {
 		t_sleep_ms(3);
 		if (!killed)
 			continue;
