@@ -16,7 +16,6 @@
  *
  * A file that an earlier session of the record left has no socket bound to it.
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +27,8 @@
 #include <unistd.h>
 #include "offline/sign_files.h"
 #include "prim/descriptor.h"
+#include "prim/file_owner.h"
+#include "shm/outer_uid.h"
 #include "shm/session_sign.h"
 #include "shm/table_dir.h"
 
@@ -47,10 +48,24 @@ lhi_sign_files_is_user(const struct lhi_view *v, uid_t uid)
 	    stat(dir, &st) != 0 || st.st_uid == uid;
 }
 
-/* Asks the file of that name in that directory.  Returns 1: a socket is bound
- * to it; 0: none is, or there is no such file; -1: not known. */
+/* Returns 1: that directory is that user's, or root's; 0: it is a stranger's,
+ * and no sign is made there; -1: not known. */
 static int
-ask_file(int shm, const char *place, const char *leaf)
+is_users_own(int dir, uid_t uid)
+{
+	struct stat st;
+
+	if (fstat(dir, &st) != 0)
+		return -1;
+	if (!lhi_uid_is_sure(st.st_uid))
+		return -1;
+	return st.st_uid == 0 || (uid_t)lhi_outer_uid(st.st_uid) == uid;
+}
+
+/* Asks the file of that name in that user's directory.  Returns 1: a socket is
+ * bound to it; 0: none is, or there is no such file; -1: not known. */
+static int
+ask_file(int shm, const char *place, uid_t uid, const char *leaf)
 {
 	int dir = lhi_fd_openat(shm, place, O_PATH | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC, 0);
@@ -60,7 +75,10 @@ ask_file(int shm, const char *place, const char *leaf)
 	if (dir < 0)	/* (a link, or a file: no sign is made there) */
 		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ?
 		    0 : -1;
-	if (fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) != 0)
+	bound = is_users_own(dir, uid);
+	if (bound != 1)
+		;
+	else if (fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		bound = errno == ENOENT ? 0 : -1;
 	else if (!S_ISSOCK(st.st_mode))
 		bound = -1;
@@ -70,16 +88,18 @@ ask_file(int shm, const char *place, const char *leaf)
 	return bound < 0 ? -1 : bound;
 }
 
-/* True if that name in /dev/shm is the directory of a user of the table. */
+/* True if that name in /dev/shm is the directory of a user of the table, and not
+ * another way to write that user's number. */
 static bool
-is_users_place(const struct lhi_view *v, const char *name)
+is_users_place(const struct lhi_view *v, const char *name, uid_t *uid)
 {
-	const char *digits = name + strlen(PREFIX);
+	char place[sizeof(PREFIX) + 10];
 
-	return strncmp(name, PREFIX, strlen(PREFIX)) == 0 &&
-	    isdigit((unsigned char)*digits) &&
-	    digits[strspn(digits, "0123456789")] == '\0' &&
-	    lhi_sign_files_is_user(v, (uid_t)strtoul(digits, NULL, 10));
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+		return false;
+	*uid = (uid_t)strtoul(name + strlen(PREFIX), NULL, 10);
+	(void)snprintf(place, sizeof(place), PREFIX "%u", *uid);
+	return strcmp(name, place) == 0 && lhi_sign_files_is_user(v, *uid);
 }
 
 int
@@ -89,6 +109,7 @@ lhi_sign_files_held(const struct lhi_view *v, uint32_t idx)
 	const struct dirent *e = NULL;
 	bool unknown = list == NULL;
 	char leaf[LEAF_MAX];
+	uid_t uid;
 	int one = 0;
 
 	(void)snprintf(leaf, sizeof(leaf), "%016" PRIx64 "-%u.sign", v->uuid[0],
@@ -100,8 +121,8 @@ lhi_sign_files_held(const struct lhi_view *v, uint32_t idx)
 			unknown |= errno != 0;
 			break;
 		}
-		one = is_users_place(v, e->d_name) ?
-		    ask_file(dirfd(list), e->d_name, leaf) : 0;
+		one = is_users_place(v, e->d_name, &uid) ?
+		    ask_file(dirfd(list), e->d_name, uid, leaf) : 0;
 		unknown |= one < 0;
 	}
 	unknown |= e != NULL;	/* more names */

@@ -158,6 +158,37 @@ for how in open flying; do
 	wait $stranger 2>/dev/null
 done
 
+# a stranger's directory, whose name is another way to write root's number
+table misplaced
+orphan
+lose
+kill -KILL "$child"
+until_true 5000 gone "$child"
+place="/dev/shm/leasehold.00"
+rm -rf "$place"
+mkdir "$place"
+chown 65533 "$place"
+python3 -c '
+import os, socket, sys
+
+os.setgroups([])
+os.setgid(65533)
+os.setuid(65533)
+os.chdir(sys.argv[1])
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[2])
+s.set_inheritable(True)
+os.execvp("sleep", ["sleep", "60"])' "$place" "$id-0.sign" &
+stranger=$!
+mind $stranger
+until_true 10000 test -S "$place/$id-0.sign"
+is "$?" 0 "a stranger has a socket of the sign's name in leasehold.00"
+run lh fsck --repair --force
+is "$status" 0 "  the job is dead: repaired"
+kill $stranger
+wait $stranger 2>/dev/null
+rm -r "$place"
+
 # forge INODE RECORD COUNT: a stranger binds as many sockets whose names have a
 # line in them: a socket with that inode has the name of that record's sign
 forge() {
