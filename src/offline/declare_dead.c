@@ -271,7 +271,7 @@ fail_in_use(const struct lhi_exclusive_use *a, struct tally *t,
 		add_user(t, one);
 	(void)snprintf(one, sizeof(one), "a process that you may not see, "
 	    "which has the bytes of %u records locked (root of the first pid "
-	    "namespace sees every process)", t->unknown);
+	    "namespace sees every process: leasehold-fsck(1))", t->unknown);
 	if (t->unknown > 0)
 		add_user(t, one);
 	(void)snprintf(one, sizeof(one), "a process that cannot be found, "
@@ -280,7 +280,8 @@ fail_in_use(const struct lhi_exclusive_use *a, struct tally *t,
 		add_user(t, one);
 	(void)snprintf(one, sizeof(one), "perhaps a process that you may not "
 	    "see, because the second signs of life of %u sessions are lost "
-	    "(root of the first pid namespace sees every process)",
+	    "(root of the first pid namespace sees every process: "
+	    "leasehold-fsck(1))",
 	    t->unknown_signs);
 	if (t->unknown_signs > 0)
 		add_user(t, one);

@@ -88,8 +88,8 @@ ask_file(int shm, const char *place, uid_t uid, const char *leaf)
 	return bound < 0 ? -1 : bound;
 }
 
-/* True if that name in /dev/shm is the directory of a user of the table, and not
- * another way to write that user's number. */
+/* True if that name in /dev/shm is the directory of a user of the table, and
+ * not another way to write that user's number. */
 static bool
 is_users_place(const struct lhi_view *v, const char *name, uid_t *uid)
 {

@@ -34,7 +34,7 @@ orphan() {
 	kill -KILL "$run"
 	wait "$run" 2>/dev/null
 	until_true 5000 gone "$job"
-	id=$(echo "/dev/shm/leasehold.0/$LEASEHOLD_TABLE".live.*)
+	id=$(echo "/dev/shm/leasehold.${user:-0}/$LEASEHOLD_TABLE".live.*)
 	id=${id##*.}
 }
 
@@ -158,6 +158,29 @@ for how in open flying; do
 	wait $stranger 2>/dev/null
 done
 
+# the table of a user who may not see every process
+user=65531
+as_user() {
+	setpriv --reuid $user --clear-groups "$@"
+}
+table users
+chmod 711 "$dir"
+orphan setpriv --reuid $user --clear-groups
+rm "/dev/shm/leasehold.$user/$id-0.sign"
+kill -KILL "$child"
+until_true 5000 gone "$child"
+run as_user "$LEASEHOLD" fsck --repair --force
+is "$status" 75 "a user's table, its owner does not see every process"
+like "$err" "leasehold-fsck(1)" "  which says where to read on"
+caps=$(sed -n 's/^caps=//p' "$here/../../doc/man/leasehold-fsck.1")
+run setpriv --reuid $user --clear-groups --inh-caps "$caps" \
+    --ambient-caps "$caps" "$LEASEHOLD" fsck --repair --force
+is "$status" 0 "  root as that user, by the manual's example: repaired"
+run as_user "$LEASEHOLD" run -n k true
+is "$status" 0 "  its key is free"
+run as_user "$LEASEHOLD" rm --force
+
+user=0
 # a stranger's directory, whose name is another way to write root's number
 table misplaced
 orphan
