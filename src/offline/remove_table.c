@@ -65,25 +65,53 @@ remove_table(struct lhi_exclusive_use *r, bool force)
 	return error;
 }
 
+/* True if root, or the owner, may take that error for something else than a
+ * table.  (-EACCES: root removes what it does not trust.) */
+static bool
+is_foreign(int error)
+{
+	return error == -EPROTO || error == -EUCLEAN ||
+	    (error == -EACCES && geteuid() == 0);
+}
+
+/* Judges the object once more under the removal lock: another process may have
+ * removed it, and a third one made a table. */
+static int
+remove_if_still_foreign(struct lhi_exclusive_use *r)
+{
+	struct lhi_object_id id;
+	struct lhi_geometry g;
+	int fd;
+
+	fd = lhi_object_open(r->v.path, LHI_TO_REMOVE, &g, &id);
+	if (fd >= 0)
+		(void)close(fd);
+	if (fd >= 0 && !lhi_mutant_on(foreign_judged_once))
+		return lhi_fail(-EAGAIN, "%s was made anew while it was to be "
+		    "removed: try again, if that is to go, too", r->v.path);
+	if (fd < 0 && !is_foreign(fd))
+		return fd;
+	r->fd = lhi_object_open_any(r->v.path, O_RDWR);
+	if (r->fd < 0)
+		return r->fd;
+	return lhi_table_remove_foreign(r->v.path, r->fd);
+}
+
 /* The name belongs to something else than a table; the error says so. */
 static int
 remove_foreign(struct lhi_exclusive_use *r, int error, bool force)
 {
 	int lock;
 
-	/* -EACCES: root removes what it does not trust */
-	if (!force || (error != -EPROTO && error != -EUCLEAN &&
-	    (error != -EACCES || geteuid() != 0)))
+	if (!force || !is_foreign(error))
 		return error;
-	r->fd = lhi_object_open_any(r->v.path, O_RDWR);
-	if (r->fd < 0)
-		return r->fd;
+	lhi_point("remove.foreign");
 	lock = lhi_removal_lock(r->v.path);
 	if (lock == -EAGAIN)
 		return lhi_removal_fail_busy(r->v.path);
 	if (lock < 0)
 		return lock;
-	error = lhi_table_remove_foreign(r->v.path, r->fd);
+	error = remove_if_still_foreign(r);
 	lhi_removal_unlock(r->v.path, lock);
 	return error;
 }

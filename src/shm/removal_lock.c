@@ -109,6 +109,7 @@ lock_in(int dir, const char *path)
 {
 	char leaf[TABLE_LEAF_MAX];
 	int error = -EAGAIN;
+	struct stat st;
 
 	lhi_table_dir_beside(leaf, path, ".removal");
 	for (int i = 0; i < TRIES; i++) {
@@ -124,6 +125,11 @@ lock_in(int dir, const char *path)
 			return lhi_fail(-errno, "cannot make %s beside %s: "
 			    "%s%s", leaf, path, strerror(errno),
 			    lhi_table_dir_room(errno));
+		if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+			(void)close(fd);
+			return lhi_fail(-EUCLEAN, "%s beside %s is not a "
+			    "regular file: remove it", leaf, path);
+		}
 		lhi_point("removal.opened");
 		error = lhi_byte_lock(fd, 0);
 		if (error == 0 && (has_name(dir, leaf, fd) ||

@@ -60,6 +60,15 @@ else
 	    "an append-only directory: rm --force is refused"
 fi
 
+rm -f "${object%.table}.removal"
+mkfifo "${object%.table}.removal"
+run lh rm --force
+is "$status" 65 "a FIFO where the lock is to be: rm --force is refused"
+like "$err" ".removal beside $object is not a regular file: remove it" \
+    "  and the message says why"
+rm "${object%.table}.removal"
+is_held "a FIFO"
+
 run lh rm
 is "$status" 75 "in use: rm is refused"
 is "$(names)" "$before" "  the directory is as it was"
