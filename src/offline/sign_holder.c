@@ -46,12 +46,14 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 #include "offline/foreign_socket.h"
+#include "offline/inode_set.h"
 #include "offline/processes.h"
 #include "offline/sign_files.h"
 #include "offline/sign_holder.h"
 #include "prim/descriptor.h"
 
 #define LISTED_MAX 4194304	/* sockets of the machine */
+#define NETS_MAX 65536		/* network namespaces: anybody can make some */
 #define READS 3			/* of each list */
 #define PATH_LEN 300
 #define INIT 1
@@ -154,6 +156,18 @@ read_text(struct lhi_sign_holders *h, const char *list)
 		(void)fclose(f);
 }
 
+/* True if that namespace was not looked at. */
+static bool
+is_new_net(struct lhi_sign_holders *h, int net)
+{
+	struct stat st;
+	int is_new = fstat(net, &st) != 0 ? -1 :
+	    lhi_inode_set_add(&h->nets, st.st_ino);
+
+	h->unseen |= is_new < 0;
+	return is_new > 0;
+}
+
 struct visit {
 	struct lhi_sign_holders *h;
 	int net;		/* the namespace; -1: our own */
@@ -180,16 +194,8 @@ look_at_net(struct lhi_sign_holders *h, int net, const char *list)
 {
 	struct visit t = { h, net, false };
 	pthread_t thread;
-	struct stat st;
-	bool known = fstat(net, &st) != 0;
 
-	h->unseen |= known;
-	for (unsigned i = 0; !known && i < h->nets; i++)
-		known = h->net[i] == st.st_ino;
-	if (!known && h->nets == SIGN_NETS_MAX)
-		h->unseen = known = true;
-	if (!known) {
-		h->net[h->nets++] = st.st_ino;
+	if (is_new_net(h, net)) {
 		if (pthread_create(&thread, NULL, visit_net, &t) == 0)
 			(void)pthread_join(thread, NULL);
 		for (int i = 0; !t.entered && list != NULL && i < READS; i++)
@@ -210,10 +216,8 @@ look_at_thread(const char *task, pid_t tid, void *arg)
 	(void)tid;
 	(void)snprintf(path, sizeof(path), "%s/ns/net", task);
 	(void)snprintf(list, sizeof(list), "%s/net/unix", task);
-	if (stat(path, &st) == 0)
-		for (unsigned i = 0; i < h->nets; i++)
-			if (h->net[i] == st.st_ino)
-				return false;
+	if (stat(path, &st) == 0 && lhi_inode_set_has(&h->nets, st.st_ino))
+		return false;
 	net = lhi_fd_open(path, O_RDONLY | O_CLOEXEC);
 	if (net >= 0)
 		look_at_net(h, net, list);
@@ -339,6 +343,7 @@ lhi_sign_holders_scan(const struct lhi_view *v)
 	if (h == NULL)
 		return NULL;
 	h->v = v;
+	h->nets.max = NETS_MAX;
 	(void)look_at_thread("/proc/thread-self", 0, h);
 	h->unseen |= !lhi_processes_are_visible() ||
 	    !lhi_processes_each(look_at_nets, h);
@@ -348,6 +353,7 @@ lhi_sign_holders_scan(const struct lhi_view *v)
 	h->unseen |= !lhi_processes_each(look_at_process, &l);
 	free(h->listed);
 	h->listed = NULL;
+	lhi_inode_set_free(&h->nets);
 	return h;
 }
 

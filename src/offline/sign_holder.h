@@ -4,10 +4,10 @@
 #define LHI_SIGN_HOLDER_H
 
 #include <sys/types.h>
+#include "offline/inode_set.h"
 #include "shm/view.h"
 
 #define SIGN_SOCKETS_MAX 4096	/* noted; more: nothing is known */
-#define SIGN_NETS_MAX 1024	/* network namespaces */
 
 struct lhi_sign_socket {
 	unsigned long ino;
@@ -26,11 +26,11 @@ enum lhi_sign_found {
 /* The second signs of a table that the kernel shows at one moment. */
 struct lhi_sign_holders {
 	const struct lhi_view *v;
-	unsigned n, nets;
+	unsigned n;
 	size_t n_listed, room;
 	bool unseen;		/* there may be more */
 	struct lhi_sign_socket socket[SIGN_SOCKETS_MAX];
-	ino_t net[SIGN_NETS_MAX];
+	struct lhi_inode_set nets;	/* network namespaces looked at */
 	unsigned long *listed;	/* the inodes of all sockets that lists have */
 };
 
