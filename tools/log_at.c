@@ -36,6 +36,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <leasehold.h>
+#include "advice.h"
 #include "daemon/exit_status.h"
 #include "daemon/text.h"
 #include "daemon/usage_error.h"
@@ -265,8 +266,8 @@ print_text(struct past *p, bool certain)
 		    show_event_moment(last, p->latest_ms), LOG_LATE_MS / 1000);
 	else if (!certain)
 		printf("(what programs acquire through the library, without a "
-		    "wait, is recorded only while 'leasehold log --grants "
-		    "on')\n");
+		    "wait, is recorded only while '%s')\n",
+		    ADVICE(&p->o->table, "log --grants on"));
 	if (p->n_holders == 0) {
 		print_neighbour("before", p->o->key, &p->last);
 		print_neighbour("after", p->o->key, &p->next);

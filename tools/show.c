@@ -34,6 +34,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <leasehold.h>
+#include "advice.h"
 #include "daemon/exit_status.h"
 #include "daemon/text.h"
 #include "message.h"
@@ -454,20 +455,20 @@ show_fence_state(const struct lh_stats *s)
 #define DAY_NS (24 * INT64_C(3600000000000))
 
 const char *
-show_life(const struct lh_stats *s)
+show_life(const struct lh_stats *s, const struct table_opts *table)
 {
-	static char text[160];
+	static char text[ADVICE_MAX + 160];
 
 	if (s->life_left_ns > 365 * DAY_NS)
 		return NULL;
 	if (s->life_left_ns == 0)
 		(void)snprintf(text, sizeof(text), "nothing is granted or "
 		    "extended here any more, because the table is too old: "
-		    "remove it (leasehold rm) and make it anew");
+		    "remove it (%s) and make it anew", ADVICE(table, "rm"));
 	else
 		(void)snprintf(text, sizeof(text), "%" PRId64 " days more, "
 		    "then nothing is granted here: before that, remove the "
-		    "table (leasehold rm) and make it anew",
-		    s->life_left_ns / DAY_NS);
+		    "table (%s) and make it anew", s->life_left_ns / DAY_NS,
+		    ADVICE(table, "rm"));
 	return text;
 }

@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <leasehold.h>
 #include "daemon/text.h"
+#include "open_table.h"
 
 /* Prints and drops the reference. Returns status, or that of a failed print. */
 int show_json(json_t *value, int status);
@@ -59,7 +60,7 @@ const char *show_left(char buf[SPAN_MAX], const struct lh_party *party,
 
 /* Returns for how long the table can still grant leases, in words, if that is
  * less than a year; else NULL. The text is static. */
-const char *show_life(const struct lh_stats *s);
+const char *show_life(const struct lh_stats *s, const struct table_opts *table);
 
 /* Returns a sentence about lost fence files, or NULL. */
 const char *show_fence_lost(const struct lh_stats *s);

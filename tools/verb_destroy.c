@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <stdbool.h>
 #include <leasehold.h>
+#include "advice.h"
 #include "daemon/exit_status.h"
 #include "daemon/text.h"
 #include "daemon/usage_error.h"
@@ -44,12 +45,16 @@ take_option(int c, char *value, void *arg)
 
 /* Nothing is removed, because the note would be lost. */
 static int
-fail_noted(const char *name)
+fail_noted(const struct table_opts *table, const char *key)
 {
+	char name[NAME_MAX_TEXT], mark[ADVICE_MAX], destroy[ADVICE_MAX];
+
 	message("'%s' stays: a holder did not release it, and what it guards "
 	    "may be inconsistent; repair it under \"leasehold run --robust\", "
-	    "or see \"leasehold mark-consistent\"; destroy --inconsistent "
-	    "removes the key and this note", name);
+	    "or declare it consistent (%s); to remove the key and this note: "
+	    "%s", text_name(name, key), advice_command(mark, table, false,
+	    "mark-consistent", key), advice_command(destroy, table, false,
+	    "destroy --inconsistent", key));
 	return EX_DENIED;
 }
 
@@ -68,7 +73,7 @@ destroy_key(const struct table_opts *table, const char *key, bool with_note)
 		    "table");
 	e = with_note ? lh_destroy(lh, key) : lh_destroy_consistent(lh, key);
 	if (e == -ENOTRECOVERABLE)
-		status = fail_noted(text_name(name, key));
+		status = fail_noted(table, key);
 	else if (e != 0)
 		status = message_error(e, lh_error_detail(), "'%s' stays",
 		    text_name(name, key));

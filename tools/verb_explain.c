@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <leasehold.h>
+#include "advice.h"
 #include "daemon/exit_status.h"
 #include "daemon/text.h"
 #include "daemon/usage_error.h"
@@ -50,6 +51,7 @@ static const char help[] =
 
 struct explain {
 	struct lh *lh;
+	const struct table_opts *table;
 	char keys[HOPS_MAX][KEY_MAX + 1];
 	uint32_t n;		/* number of keys; the last is being read */
 	json_t *list;		/* NULL: print words */
@@ -59,25 +61,20 @@ struct explain {
 				 * "" */
 };
 
+/* `about` is the key or the session that the command is for. */
 static void
-print_advice(const char *key, const struct lh_party *p)
+print_command(const struct explain *x, const char *what, bool reads,
+    const char *verb, const char *about)
 {
-	char name[NAME_MAX_TEXT], session[NAME_MAX_TEXT];
-	char quoted[4 * KEY_MAX + 3];
-	size_t n = 0;
+	char command[ADVICE_MAX];
 
-	/* for the shell: 'it'\''s' */
-	quoted[n++] = '\'';
-	for (const char *c = key; *c != '\0'; c++) {
-		if (*c == '\'') {
-			memcpy(quoted + n, "'\\'", 3);
-			n += 3;
-		}
-		quoted[n++] = *c;
-	}
-	quoted[n++] = '\'';
-	quoted[n] = '\0';
-	(void)text_clean(name, sizeof(name), quoted, n, false);
+	printf("  %-23s%s%s\n", what, strlen(what) < 23 ? "" : "  ",
+	    advice_command(command, x->table, reads, verb, about));
+}
+
+static void
+print_advice(const struct explain *x, const char *key, const struct lh_party *p)
+{
 	printf("\nWhat you could do:\n");
 	if (p->run == LH_RUN_STOPPED)
 		printf("  resume it:             kill -CONT %" PRIu32 "\n",
@@ -90,10 +87,10 @@ print_advice(const char *key, const struct lh_party *p)
 		    " started; they may use what the key guards\n", p->pid);
 	if ((p->flags & LH_PARTY_BOUND) != 0 &&
 	    (p->flags & LH_PARTY_FOREIGN) != 0)
-		printf("  if its process has ended:  leasehold session destroy "
-		    "%s\n", text_name(session, p->application));
-	printf("  wait for a change:     leasehold watch -n 1 %s\n", name);
-	printf("  end its lease:         leasehold break %s\n", name);
+		print_command(x, "if its process has ended:", false,
+		    "session destroy", p->application);
+	print_command(x, "wait for a change:", true, "watch -n 1", key);
+	print_command(x, "end its lease:", false, "break", key);
 }
 
 struct session_end {
@@ -247,9 +244,8 @@ explain_key(const struct lh_key_info *info, void *arg)
 static int
 advise_about_first(const struct lh_key_info *info, void *arg)
 {
-	(void)arg;
 	if (info->n_holders > 0)
-		print_advice(info->key, show_oldest(info));
+		print_advice(arg, info->key, show_oldest(info));
 	return 0;
 }
 
@@ -291,7 +287,7 @@ follow_keys(struct explain *x, const char *key)
 		    "They wait for each other: that is" : "And so on, from",
 		    text_name(name, x->next), is_visited(x, x->next) ?
 		    " again." : "");
-	return lh_explain(x->lh, key, advise_about_first, NULL);
+	return lh_explain(x->lh, key, advise_about_first, x);
 }
 
 /* Prints, in the requested form, that the key is neither held nor known. */
@@ -318,7 +314,7 @@ report_not_held(const struct table_opts *table, const char *key,
 static int
 explain_from(const struct table_opts *table, const char *key)
 {
-	struct explain x = { .list = NULL };
+	struct explain x = { .table = table };
 	char name[NAME_MAX_TEXT];
 	int e = open_table_to_look(&x.lh, table), status;
 

@@ -33,6 +33,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <leasehold.h>
+#include "advice.h"
 #include "caller.h"
 #include "daemon/exit_status.h"
 #include "daemon/number.h"
@@ -237,7 +238,8 @@ is_on_file(const struct flock_args *a, int fd)
 static int
 fail_key(struct flock_args *a, int e)
 {
-	char name[LH_SESSION_NAME_MAX + 1];
+	char name[LH_SESSION_NAME_MAX + 1], advice[ADVICE_MAX];
+	char verb[40] = "flock -u";
 	int other = e == -EAGAIN || e == -ETIMEDOUT ?
 	    flock_session_other(&a->t, name) : -1, status;
 
@@ -246,14 +248,19 @@ fail_key(struct flock_args *a, int e)
 		    "its file by descriptor %d, and has closed that since; the "
 		    "file is locked still: end the process that has that "
 		    "descriptor, or has locked the file, or end the session of "
-		    "the key (leasehold session destroy %s)", a->t.fd,
-		    (int)a->t.pid, other, name);
+		    "the key (%s)", a->t.fd, (int)a->t.pid, other,
+		    advice_command(advice, &a->table, false, "session destroy",
+		    name));
 		return a->busy_code;
 	}
 	if (other >= 0) {
+		if (a->pid != 0)
+			(void)snprintf(verb, sizeof(verb),
+			    "flock -u --pid %d", (int)a->pid);
 		message_busy("descriptor %d is not locked: process %d has its "
 		    "file locked by descriptor %d; unlock that first "
-		    "(leasehold flock -u %d)", a->t.fd, (int)a->t.pid, other,
+		    "(%s %d)", a->t.fd, (int)a->t.pid, other,
+		    advice_command(advice, &a->table, false, verb, NULL),
 		    other);
 		return a->busy_code;
 	}

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <leasehold.h>
+#include "advice.h"
 #include "daemon/exit_status.h"
 #include "daemon/text.h"
 #include "daemon/usage_error.h"
@@ -44,6 +45,7 @@ static const char help[] =
 "      --help        print this\n";
 
 struct fsck {
+	const struct table_opts *table;
 	bool json, repair, dry, force;
 	json_t *findings;	/* with json */
 	bool no_memory;
@@ -82,8 +84,8 @@ print_result(struct fsck *k, const char *table, uint64_t keys, int n,
 	else
 		message("table '%s' is damaged (%d findings): keep a copy of "
 		    "its object if you want to know why, then end its users, "
-		    "repair it (fsck --repair), and start them again", table,
-		    n);
+		    "repair it (%s), and start them again", table, n,
+		    ADVICE(k->table, "fsck --repair"));
 	return output_flush(status);
 }
 
@@ -120,8 +122,8 @@ check_table(struct fsck *k, const struct table_opts *table)
 			    "to be seen now", k);
 			n = 1;
 		}
-		if (!k->json && show_life(&s) != NULL)
-			message("warning: %s", show_life(&s));
+		if (!k->json && show_life(&s, table) != NULL)
+			message("warning: %s", show_life(&s, table));
 		if ((fence == NULL || n > 0) && show_fence_lost(&s) != NULL)
 			message("warning: %s", show_fence_lost(&s));
 		status = print_result(k, lh_table_name(lh), s.keys, n,
@@ -182,8 +184,8 @@ repair_table(struct fsck *k, const struct table_opts *table)
 		    "with it", open_table_name(table));
 	if (n == -EPROTO || n == -EUCLEAN)
 		return message_error(n, lh_error_detail(), "table '%s' is "
-		    "beyond repair ('leasehold rm --force' removes it)",
-		    open_table_name(table));
+		    "beyond repair ('%s' removes it)", open_table_name(table),
+		    ADVICE(table, "rm --force"));
 	if (n < 0)
 		return message_error(n, lh_error_detail(), "cannot repair "
 		    "table '%s'", open_table_name(table));
@@ -229,6 +231,7 @@ verb_fsck(int argc, char **argv)
 		    "fsck changes nothing");
 	if (k.repair && parse_refuse_uid(&table, "fsck --repair") != 0)
 		return EX_BAD_USAGE;
+	k.table = &table;
 	k.json = table.json;
 	if (k.json)
 		k.findings = json_array();

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <leasehold.h>
+#include "advice.h"
 #include "daemon/exit_status.h"
 #include "daemon/number.h"
 #include "daemon/usage_error.h"
@@ -299,8 +300,8 @@ verb_init(int argc, char **argv)
 	if (e == -EEXIST)
 		return message_error(e, lh_error_detail(), "table '%s' exists "
 		    "and stays as it is: choose another name, remove it "
-		    "(leasehold rm), or say --if-missing",
-		    open_table_name(&in.table));
+		    "(%s), or say --if-missing", open_table_name(&in.table),
+		    ADVICE(&in.table, "rm"));
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot make table "
 		    "'%s'", open_table_name(&in.table));

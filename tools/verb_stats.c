@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <leasehold.h>
+#include "advice.h"
 #include "daemon/exit_status.h"
 #include "daemon/metrics_text.h"
 #include "daemon/text.h"
@@ -105,7 +106,8 @@ print_reaper(const struct lh_stats *s)
 }
 
 static int
-print_text(struct lh *lh, const struct lh_stats *s, bool sessions)
+print_text(struct lh *lh, const struct lh_stats *s,
+    const struct table_opts *table, bool sessions)
 {
 	struct sessions all = { .lh = lh };
 
@@ -132,10 +134,11 @@ print_text(struct lh *lh, const struct lh_stats *s, bool sessions)
 		printf("%-10snone: no scope local\n", "fence");
 	if (show_fence_lost(s) != NULL)
 		printf("%-10s%s\n", "", show_fence_lost(s));
-	printf("%-10s%s\n", "damaged", s->damaged ?
-	    "yes: leasehold fsck tells where" : "no damage has been seen");
-	if (show_life(s) != NULL)
-		printf("%-10s%s\n", "life", show_life(s));
+	printf("%-10s%s%s%s\n", "damaged", s->damaged ? "yes: " : "",
+	    s->damaged ? ADVICE(table, "fsck") : "no damage has been seen",
+	    s->damaged ? " tells where" : "");
+	if (show_life(s, table) != NULL)
+		printf("%-10s%s\n", "life", show_life(s, table));
 	print_reaper(s);
 	printf("\n");
 	show_counters_text(s);
@@ -210,7 +213,7 @@ print_stats(struct lh *lh, const struct lh_stats *s, const struct options *o)
 		return output_flush(EX_YES);
 	}
 	return o->table.json ? print_json(lh, s, o->sessions) :
-	    print_text(lh, s, o->sessions);
+	    print_text(lh, s, &o->table, o->sessions);
 }
 
 static int

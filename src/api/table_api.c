@@ -39,6 +39,7 @@
 #include "shm/session_record.h"
 #include "shm/session_sign.h"
 #include "shm/table_conf.h"
+#include "shm/table_words.h"
 
 #define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD | \
     LH_CREATE_ONLY | LH_HOLD_TIMES | LH_DURABLE | LH_NO_CLOCK_FLOOR | \
@@ -168,8 +169,8 @@ attach_session(struct lh *lh, int fd, int *session_fd,
 	if (lh->v.all_local && !lhi_durable(&lh->v))
 		return lhi_fail(-EOPNOTSUPP, "%s has no fence file, so nothing "
 		    "can be in scope local there: retire it and make it with "
-		    "one (leasehold init --durable), or open it without "
-		    "LH_ALL_LOCAL", lh->v.path);
+		    "one (leasehold init --durable%s), or open it without "
+		    "LH_ALL_LOCAL", lh->v.path, TABLE_WORDS(lh->v.path));
 	lh->v.dev = id->dev;
 	lh->v.ino = id->ino;
 	atomic_store(&lh->v.object_fd, fd);

@@ -145,7 +145,8 @@ report_busy(struct detail *d)
 		(void)snprintf(blind, sizeof(blind), "; this process cannot "
 		    "tell whether the holder lives, because its sign of life "
 		    "/dev/shm/leasehold.%u/%016llx-%u.sign is lost (%s): see "
-		    "that it has ended, then \"leasehold break\"",
+		    "that it has ended, then break its lease "
+		    "(leasehold-break(1))",
 		    b->sign_uid, (unsigned long long)b->sign_table,
 		    b->sign_record, strerror(b->blind));
 	else if (b->blind != 0)

@@ -21,6 +21,7 @@
 #include "prim/file_owner.h"
 #include "prim/id_map.h"
 #include "shm/outer_uid.h"
+#include "shm/table_words.h"
 
 static bool
 has_trusted_owner(const char *dir, const struct stat *st)
@@ -120,4 +121,12 @@ paths_has_user(uid_t uid)
 		return true;
 	lhi_id_map_walk("/proc/self/uid_map", has_number, &s);
 	return s.found;
+}
+
+const char *
+paths_table_words(char buf[PATHS_TABLE_WORDS_MAX], const char *name,
+    bool system_wide)
+{
+	_Static_assert(PATHS_TABLE_WORDS_MAX == TABLE_WORDS_MAX, "the same");
+	return lhi_table_words_of(buf, name, system_wide);
 }

@@ -28,4 +28,10 @@ bool paths_is_owner_sure(int fd, const struct stat *st);
  * read. */
 bool paths_has_user(uid_t uid);
 
+/* Returns the options with which a command reaches that table, each after a
+ * blank, or "" for the table that it reaches without any. */
+#define PATHS_TABLE_WORDS_MAX 128
+const char *paths_table_words(char buf[PATHS_TABLE_WORDS_MAX], const char *name,
+    bool system_wide);
+
 #endif

@@ -2,17 +2,15 @@
 /*
  * Formats times, names and ids for people.  The command and the daemons use it.
  *
- * A name of a key or program may contain any byte except NUL.  Characters that
- * are printable in the locale are shown unchanged.  Every other byte is shown
- * as \xNN, and a backslash as \\.  So two different names never look the same,
- * and no name moves the cursor.
+ * Names are shown as the library shows them in its sentences:
+ * base/printable.c.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
-#include <wctype.h>
+#include "base/printable.h"
 #include "text.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -48,30 +46,7 @@ text_span(char buf[SPAN_MAX], int64_t ns)
 size_t
 text_clean(char *out, size_t room, const char *src, size_t len, bool name)
 {
-	const char *p = src, *end = src + strnlen(src, len);
-	size_t at = 0, n;
-	mbstate_t state;
-	wchar_t wide;
-
-	memset(&state, 0, sizeof(state));
-	while (p < end && at + 5 < room) {	/* room for the longest piece
-						 * and a NUL */
-		n = mbrtowc(&wide, p, (size_t)(end - p), &state);
-		if (n == (size_t)-1 || n == (size_t)-2 || n == 0 || n > 4 ||
-		    !iswprint((wint_t)wide)) {
-			memset(&state, 0, sizeof(state));
-			at += (size_t)sprintf(out + at, "\\x%02x",
-			    (unsigned char)*p++);
-			continue;
-		}
-		if (name && wide == L'\\')
-			out[at++] = '\\';
-		memcpy(out + at, p, n);
-		at += n;
-		p += n;
-	}
-	out[at] = '\0';
-	return at;
+	return lhi_printable_copy(out, room, src, len, name);
 }
 
 const char *
@@ -79,6 +54,12 @@ text_name(char buf[NAME_MAX_TEXT], const char *name)
 {
 	(void)text_clean(buf, NAME_MAX_TEXT, name, KEY_MAX, true);
 	return buf;
+}
+
+const char *
+text_word(char buf[WORD_MAX], const char *bytes)
+{
+	return lhi_printable_word(buf, WORD_MAX, bytes);
 }
 
 int

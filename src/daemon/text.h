@@ -18,6 +18,9 @@ size_t text_clean(char *out, size_t room, const char *src, size_t len,
     bool name);
 #define NAME_MAX_TEXT (4 * KEY_MAX + 6)
 const char *text_name(char buf[NAME_MAX_TEXT], const char *name);
+/* Writes a word that a shell reads as exactly these bytes, at most KEY_MAX. */
+#define WORD_MAX (4 * KEY_MAX + 6)
+const char *text_word(char buf[WORD_MAX], const char *bytes);
 /* Returns how many columns of a terminal the text takes. */
 int text_columns(const char *text);
 #define LEASE_ID_MAX 33

@@ -38,6 +38,7 @@
 #include "proc/attachment.h"
 #include "shm/evict.h"
 #include "shm/backing.h"
+#include "shm/table_words.h"
 #include "offline/lockers.h"
 #include "offline/repair.h"
 
@@ -165,7 +166,8 @@ repair_view(struct repair *r)
 		if (left > 0)
 			error = lhi_fail(-EUCLEAN, "%s cannot be repaired (%d "
 			    "things are still wrong, the last: %s): remove it "
-			    "(leasehold rm --force)", v->path, left, r->last);
+			    "(leasehold rm --force%s)", v->path, left, r->last,
+			    TABLE_WORDS(v->path));
 	}
 	if (error != 0)
 		return error;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "inspect/explain.h"
 #include "op/handoff.h"
+#include "shm/table_words.h"
 
 #define FLAGS (LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK | LH_EXPLAIN | \
 	LH_ROBUST)
@@ -64,8 +65,9 @@ lhi_acquire_request_set(const struct lhi_view *v,
 	if (o->scope == LH_LOCAL && !lhi_durable(v))
 		return lhi_fail(-EOPNOTSUPP, "%s has no fence file, so its "
 		    "tokens do not outlive it: make the table with one "
-		    "(leasehold init --durable, or LH_DURABLE in lh_open()), "
-		    "or use scope ephemeral", v->path);
+		    "(leasehold init --durable%s, or LH_DURABLE in "
+		    "lh_open()), or use scope ephemeral", v->path,
+		    TABLE_WORDS(v->path));
 	if (o->ttl_ms < 1 || o->ttl_ms > LH_TTL_MAX_MS)
 		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to "
 		    "30 days", (long long)o->ttl_ms);

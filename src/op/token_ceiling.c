@@ -70,6 +70,7 @@
 #include "shm/damaged.h"
 #include "op/token_ceiling.h"
 #include "shm/cluster_right.h"
+#include "shm/table_words.h"
 
 #define RAISES_MAX	10	/* each failure is another process's success */
 #define RAISE_MS	5000	/* ahead of need: between attempts */
@@ -90,7 +91,8 @@ raise_ceiling(struct lhi_view *v, uint64_t token)
 			return lhi_fail(-EOVERFLOW, "the tokens of %s are used "
 			    "up (2^62): once nothing that is guarded by its "
 			    "keys remembers them, end its users and remove it "
-			    "(leasehold rm --forget-tokens)", v->path);
+			    "(leasehold rm --forget-tokens%s)", v->path,
+			    TABLE_WORDS(v->path));
 		/* from the token, not from the old ceiling: a key whose tokens
 		 * have run ahead needs one step, not many */
 		if (!LHI_WITHIN(n, LHI_SWAPS_MAX))

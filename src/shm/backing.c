@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "shm/backing.h"
 #include "shm/backing_grow.h"
+#include "shm/table_words.h"
 
 #define PAGE UINT64_C(4096)
 
@@ -152,8 +153,8 @@ lhi_backing_fail_map(const char *path, uint64_t len)
 	return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s: this "
 	    "process may have %llu KiB of addresses (ulimit -v); raise that "
 	    "limit, or use a table with fewer keys (remove this one, if it "
-	    "exists, then 'leasehold init --keys 10000 --leases 16384'); "
+	    "exists, then 'leasehold init --keys 10000 --leases 16384%s'); "
 	    "a table maps addresses for all keys that it may have, and takes "
 	    "memory as it grows", (unsigned long long)len, path,
-	    (unsigned long long)limit.rlim_cur / 1024);
+	    (unsigned long long)limit.rlim_cur / 1024, TABLE_WORDS(path));
 }

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include "base/error.h"
 #include "shm/damaged.h"
+#include "shm/table_words.h"
 #include "shm/view.h"
 
 int
@@ -27,9 +28,9 @@ lhi_damaged(struct lhi_view *v, const char *what, uint64_t a, uint64_t b)
 		return lhi_damaged_or(v, 0);
 	(void)sh32_fetch_or(&v->hdr->flags, SHM_DAMAGED);
 	return lhi_fail(-EUCLEAN, "the table %s is damaged: %s (%llu, %llu). "
-	    "Stop its users, repair it (leasehold fsck --repair), and start "
+	    "Stop its users, repair it (leasehold fsck --repair%s), and start "
 	    "them again", v->path, what, (unsigned long long)a,
-	    (unsigned long long)b);
+	    (unsigned long long)b, TABLE_WORDS(v->path));
 }
 
 int
@@ -48,6 +49,6 @@ lhi_damaged_or(struct lhi_view *v, int error)
 		return error;
 	return lhi_fail(-EUCLEAN, "the table %s is not there any more: its "
 	    "object was truncated or overwritten, and nothing is held in it. "
-	    "Stop its users, remove it (leasehold rm --force), and start them "
-	    "again", v->path);
+	    "Stop its users, remove it (leasehold rm --force%s), and start "
+	    "them again", v->path, TABLE_WORDS(v->path));
 }

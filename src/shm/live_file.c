@@ -80,6 +80,7 @@
 #include "shm/session_sign.h"
 #include "shm/table_dir.h"
 #include "shm/table_place.h"
+#include "shm/table_words.h"
 
 #define MAKING_BYTE (SESSION_BYTES_OFF - 4)	/* the first of them */
 #define OTHER_BYTES (3 + 2 * 4096)
@@ -316,7 +317,7 @@ check_file(int fd, const char *path, const char *leaf,
 		    "that name that the table was made with (it was removed, "
 		    "and another was put there), so nobody can tell who lives: "
 		    "stop the table's users and remove it (leasehold rm "
-		    "--force)", leaf, path);
+		    "--force%s)", leaf, path, TABLE_WORDS(path));
 	default:
 		return lhi_fail(-EXDEV, "cannot tell whether %s beside %s is "
 		    "the file that the table was made with: this process can "
@@ -340,9 +341,10 @@ open_in(int dir, const char *path, const char *leaf, int object,
 	if (fd < 0)
 		return has_name(dir, path, &table) ? lhi_fail(-EUCLEAN, "%s is "
 		    "missing beside %s, so nobody can tell who lives: stop the "
-		    "table's users and remove it (leasehold rm --force)", leaf,
-		    path) : lhi_fail(-ESTALE, "%s was removed just now: try "
-		    "again", path);
+		    "table's users and remove it (leasehold rm --force%s)",
+		    leaf, path, TABLE_WORDS(path)) :
+		    lhi_fail(-ESTALE, "%s was removed just now: try again",
+		    path);
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    st.st_uid == table.st_uid && lhi_owner_is_sure(fd, &st)) {
 		error = check_file(fd, path, leaf, place);
@@ -365,7 +367,7 @@ open_in(int dir, const char *path, const char *leaf, int object,
 	(void)close(fd);
 	return lhi_fail(-EUCLEAN, "%s beside %s is not the file of the table's "
 	    "owner that it has to be: stop the table's users and remove it "
-	    "(leasehold rm --force)", leaf, path);
+	    "(leasehold rm --force%s)", leaf, path, TABLE_WORDS(path));
 }
 
 int

@@ -39,6 +39,7 @@
 #include "prim/shared.h"
 #include "shm/removal_lock.h"
 #include "shm/table_dir.h"
+#include "shm/table_words.h"
 
 #define OWNER_MAX 48	/* of the text that names the holder of the lock */
 #define TRIES 100	/* each time another removal came to its end */
@@ -120,7 +121,7 @@ lock_in(int dir, const char *path)
 			return lhi_fail(-EACCES, "%s is a table of the "
 			    "machine: only root can remove or repair it, and "
 			    "the owner for whom it was made (leasehold init "
-			    "--system --configured)", path);
+			    "--configured%s)", path, TABLE_WORDS(path));
 		if (fd < 0)
 			return lhi_fail(-errno, "cannot make %s beside %s: "
 			    "%s%s", leaf, path, strerror(errno),

@@ -32,6 +32,7 @@
 #include <errno.h>
 #include "base/error.h"
 #include "shm/table_age.h"
+#include "shm/table_words.h"
 
 int
 lhi_table_age_check(const struct lhi_view *v, int64_t now_ns)
@@ -40,6 +41,6 @@ lhi_table_age_check(const struct lhi_view *v, int64_t now_ns)
 		return 0;
 	return lhi_fail(-EOVERFLOW, "%s is more than nine years old, and its "
 	    "deadlines reach no further, so that nothing can be granted or "
-	    "extended there: end its users, remove it (leasehold rm), and "
-	    "start them again", v->path);
+	    "extended there: end its users, remove it (leasehold rm%s), and "
+	    "start them again", v->path, TABLE_WORDS(v->path));
 }

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "shm/table_conf.h"
 #include "shm/table_dir.h"
+#include "shm/table_words.h"
 
 #define USUAL_MODE 0600
 
@@ -118,8 +119,8 @@ lhi_table_conf_check(const char *path, int fd, uint32_t flags)
 	return lhi_fail(-EACCES, "%s is there, and is not as " TABLE_CONF
 	    " says: it belongs to user %u and group %u with mode %03o, and is "
 	    "to belong to user %u and group %u with mode %03o; remove it "
-	    "while nobody uses it (leasehold rm --system), and make it again",
-	    path, (unsigned)st.st_uid, (unsigned)st.st_gid,
+	    "while nobody uses it (leasehold rm%s), and make it again", path,
+	    (unsigned)st.st_uid, (unsigned)st.st_gid,
 	    (unsigned)st.st_mode & 0777, (unsigned)c.owner, (unsigned)c.group,
-	    (unsigned)c.mode);
+	    (unsigned)c.mode, TABLE_WORDS(path));
 }

@@ -32,6 +32,7 @@
 #include "prim/shared.h"
 #include "shm/table_dir.h"
 #include "shm/table_floor.h"
+#include "shm/table_words.h"
 
 #define LEAST		lhi_range_width()	/* of a first table */
 #define MOST		(UINT64_C(1) << 62)	/* more is no floor */
@@ -77,9 +78,9 @@ lhi_table_floor_in(int dir, const char *path, uint64_t *floor)
 	}
 	if (len == 0 || *end != '\0' || n < LEAST || n > MOST)
 		return lhi_fail(-EUCLEAN, "%s beside %s is not what a removed "
-		    "table leaves: forget it (leasehold rm --forget-tokens; "
-		    "then tokens may repeat), or use another name", leaf,
-		    path);
+		    "table leaves: forget it (leasehold rm "
+		    "--forget-tokens%s; then tokens may repeat), or use "
+		    "another name", leaf, path, TABLE_WORDS(path));
 	*floor = n;
 	return 0;
 }

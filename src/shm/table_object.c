@@ -29,6 +29,7 @@
 #include "shm/table_object.h"
 #include "shm/table_place.h"
 #include "shm/table_remove.h"
+#include "shm/table_words.h"
 
 /* A sum over every field that is written once, in the order of the layout. */
 uint64_t
@@ -110,7 +111,8 @@ lhi_object_identify(const struct shm_header *h, const char *path, off_t len,
 	if (is_correctable(h))
 		return lhi_fail(-EUCLEAN, "the header of %s is damaged: a bit "
 		    "was changed, and the others say which; stop its users and "
-		    "repair it (leasehold fsck --repair)", path);
+		    "repair it (leasehold fsck --repair%s)", path,
+		    TABLE_WORDS(path));
 	if (sh64_load(&h->magic) != SHM_MAGIC)
 		return lhi_fail(-EPROTO, "%s is not a leasehold table: remove "
 		    "it, or use another table name", path);
@@ -160,7 +162,7 @@ lhi_object_check(const struct shm_header *h, const char *path, off_t len,
 	return error != 0 || lhi_backing_of(h, g, &e) ? error :
 	    lhi_fail(-EUCLEAN, "the header of %s is damaged: it has grown to "
 	    "a size that makes no sense; stop its users and repair it "
-	    "(leasehold fsck --repair)", path);
+	    "(leasehold fsck --repair%s)", path, TABLE_WORDS(path));
 }
 
 static int
@@ -235,14 +237,14 @@ check_not_removed(const struct shm_header *h, const struct lhi_geometry *geo,
 		    "words say that it was removed, but neither its owner nor "
 		    "root has begun that, so a process that may write to it "
 		    "has written them; stop its users and repair it (leasehold "
-		    "fsck --repair)", path);
+		    "fsck --repair%s)", path, TABLE_WORDS(path));
 	case LHI_REMOVAL_BELOW:
 		return !trusts && purpose != LHI_TO_REPAIR ? 0 :
 		    lhi_fail(-EUCLEAN, "the tokens of %s begin below what "
 		    "tables of that name have given already, and it was in "
 		    "use: it was put back, or the mark beside it was changed; "
-		    "stop its users and remove it (leasehold rm --force)",
-		    path);
+		    "stop its users and remove it (leasehold rm --force%s)",
+		    path, TABLE_WORDS(path));
 	default:
 		return due;
 	}
@@ -266,7 +268,8 @@ check_not_repairing(const struct shm_header *h, const char *path, int fd)
 	if (held)
 		return lhi_fail(-EAGAIN, "%s is being repaired", path);
 	return lhi_fail(-EUCLEAN, "the repair of %s did not come to its end: "
-	    "repair it again (leasehold fsck --repair)", path);
+	    "repair it again (leasehold fsck --repair%s)", path,
+	    TABLE_WORDS(path));
 }
 
 /* Checks fd: the object is its user's; or one of the machine's, and root's or

@@ -36,6 +36,7 @@
 #include "base/hash.h"
 #include "prim/descriptor.h"
 #include "shm/table_place.h"
+#include "shm/table_words.h"
 
 /* Returns the boot id as one number; 0: it cannot be read. */
 static uint64_t
@@ -210,7 +211,8 @@ lhi_place_check(const struct shm_header *h, int fd, const char *path)
 	if (differs(sh64_load(&h->boot), boot))
 		return lhi_fail(-EUCLEAN, "%s was made before this machine was "
 		    "started: it was restored, and its tokens may repeat; "
-		    "remove it (leasehold rm --force)", path);
+		    "remove it (leasehold rm --force%s)", path,
+		    TABLE_WORDS(path));
 	switch (lhi_place_compare(&then, &now)) {
 	case LHI_PLACE_SAME:
 		return 0;
@@ -218,8 +220,8 @@ lhi_place_check(const struct shm_header *h, int fd, const char *path)
 		return lhi_fail(-EUCLEAN, "%s is a copy of a table: it was "
 		    "restored or moved here, and its tokens may be older than "
 		    "what was granted since; stop its users and remove it "
-		    "(leasehold rm --force), then tokens go on above them",
-		    path);
+		    "(leasehold rm --force%s), then tokens go on above "
+		    "them", path, TABLE_WORDS(path));
 	default:
 		return lhi_fail(-EXDEV, "cannot tell whether %s is a copy of a "
 		    "table: this process can read neither its birth time nor "

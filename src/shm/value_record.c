@@ -72,6 +72,7 @@
 #include "shm/backing_grow.h"
 #include "shm/damaged.h"
 #include "shm/session_liveness.h"
+#include "shm/table_words.h"
 #include "shm/value_record.h"
 
 #define LOOKS 64		/* records to look at before more are made */
@@ -288,9 +289,9 @@ find_record(struct lhi_view *v, struct lhi_setting *t)
 	if (grown < 0 && grown != -ENOSPC)
 		return grown;
 	return lhi_fail(-ENOSPC, "there is no room for another value: all %u "
-	    "are in use; clear some (leasehold value clear KEY), or %s",
-	    lhi_values_ready(v) - 1, grown < 0 ? "make room in /dev/shm, or "
-	    "enlarge it, so that the table can grow" :
+	    "are in use; clear some (leasehold value clear%s KEY), or %s",
+	    lhi_values_ready(v) - 1, TABLE_WORDS(v->path), grown < 0 ?
+	    "make room in /dev/shm, or enlarge it, so that the table can grow" :
 	    "use a table with more keys");
 }
 

@@ -40,8 +40,8 @@ is "$(jq -c '.[0] | [.bound, .foreign, .pid]' <<<"$out")" \
 run lh explain k
 like "$out" "which ends with process $inner $where" "explain"
 like "$out" "is not seen from here" "  says what that means"
-like "$out" "if its process has ended:  leasehold session destroy job" \
-    "  and what to do"
+like "$out" "if its process has ended:  leasehold session destroy \
+--table $LEASEHOLD_TABLE 'job'" "  and what to do"
 
 # The container ends.
 touch "$dir/script.end"

@@ -45,7 +45,7 @@ like "$out" "
 'b' is held by
   sleep[$one], uid $(id -u), exclusive, token " "  who is in its way"
 like "$out" ": weekly report" "  what for"
-like "$out" "leasehold break 'a'" "  what one could do"
+like "$out" "leasehold break --table $LEASEHOLD_TABLE 'a'" "  what one could do"
 run lh explain --json a
 is "$status$(jq -r '[.[] | .key] | join(",")' <<<"$out")" 0a,b \
     "--json: both keys"
@@ -74,7 +74,7 @@ like "$out" "holds it until it gives it back, or dies" "policy strict"
 ok "  the advice is shell" bash -n -c "$(sed -n 's/^  end its lease: *//p' \
     <<<"$out")"
 is "$(eval "printf '%s,' $(sed -n 's/^  end its lease: *//p' <<<"$out")")" \
-    "leasehold,break,it's," "  and names the key"
+    "leasehold,break,--table,$LEASEHOLD_TABLE,it's," "  and names the key"
 
 # In a session, and kept back after its end.
 lh session open --ttl 60s job >/dev/null

@@ -188,7 +188,7 @@ run lh run -n k3 true
 is "$status" 75 "a sign is lost, and run is killed: the key is held"
 like "$err" "its sign of life /dev/shm/leasehold.$(id -u)/${live##*.}-" \
     "  which file is missing"
-like "$err" "leasehold break" "  and what to do"
+like "$err" "leasehold-break(1)" "  and what to do"
 run lh rm
 is "$status" 75 "  the table is in use"
 like "$err" "whose sign of life is lost" "  by whom nobody can tell"
