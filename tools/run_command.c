@@ -40,12 +40,16 @@ exec_command(struct run *r)
 	e = run_child_environment(r, -1);
 	if (e != 0)
 		return message_error(e, NULL, "cannot start the command");
-	if (run_keys_verify(r) == -ESTALE) {	/* for example because we
-						 * were stopped */
+	e = run_keys_verify(r);
+	if (run_keys_are_lost(r, e)) {	/* for example because we were
+					 * stopped */
 		message("the lease on '%s' was lost before the command started",
 		    r->name);
 		return r->lost_code;
 	}
+	if (e != 0)
+		return message_error(e, lh_error_detail(), "cannot start the "
+		    "command");
 	return run_child_exec(r, &fd, 1);
 }
 

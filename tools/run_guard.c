@@ -161,9 +161,9 @@ handle_loss(struct guard *g, const char *detail)
 static void
 renew_lease(struct guard *g)
 {
-	int e;
+	int e = run_keys_extend(g->r);
+	bool known;
 
-	e = run_keys_extend(g->r);
 	if (e == 0) {
 		if (g->schedule.failures > 0)
 			message("renewed '%s' after %d failures", g->r->name,
@@ -171,8 +171,9 @@ renew_lease(struct guard *g)
 		schedule_renewed(&g->schedule, now_ns(g), g->r->expires_ns);
 		return;
 	}
-	if (e == -ESTALE || now_ns(g) >= g->schedule.expires_ns) {
-		handle_loss(g, e == -ESTALE ? lh_error_detail() : NULL);
+	known = run_keys_are_lost(g->r, e);
+	if (known || now_ns(g) >= g->schedule.expires_ns) {
+		handle_loss(g, known ? lh_error_detail() : NULL);
 		return;
 	}
 	if (g->schedule.failures == 0)
@@ -193,12 +194,15 @@ handle_request(struct guard *g)
 }
 
 /*
- * Between renewals, checks whether an operator broke the lease or asks for it.
+ * Between renewals, checks whether an operator broke the lease, removed the
+ * table by force, or asks for the lease.
  */
 static void
 check_lease(struct guard *g)
 {
-	if (run_keys_verify(g->r) == -ESTALE)
+	int e = run_keys_verify(g->r);
+
+	if (run_keys_are_lost(g->r, e))
 		handle_loss(g, lh_error_detail());
 	else if (run_keys_asked(g->r))
 		handle_request(g);
@@ -398,7 +402,7 @@ finish_run(struct guard *g)
 	e = run_keys_release(g->r);
 	if (g->lost || g->ending)
 		return g->r->lost_code;
-	if (e == -ESTALE) {
+	if (run_keys_are_lost(g->r, e)) {
 		message("the lease on '%s' was lost before the command ended",
 		    g->r->name);
 		return g->r->lost_code;

@@ -178,6 +178,15 @@ run_keys_verify(struct run *r)
 }
 
 bool
+run_keys_are_lost(struct run *r, int error)
+{
+	struct lh_stats s = { .size = sizeof(s) };
+
+	return error == -ESTALE || (error == -EUCLEAN &&
+	    lh_stats(r->lh, &s) == -EUCLEAN);
+}
+
+bool
 run_keys_asked(struct run *r)
 {
 	bool asked = false;

@@ -20,6 +20,12 @@ int run_keys_release(struct run *r);
 void run_keys_permit(char key[PERMIT_KEY_SIZE], const char *name,
     uint32_t number);
 
+/* True if that error of the calls above means that the leases are lost: one
+ * ended, or the table was removed by force and erased.  (One that is damaged
+ * otherwise still has them, and an error may pass.)  lh_error_detail() says
+ * which. */
+bool run_keys_are_lost(struct run *r, int error);
+
 /* True if a process has asked for one of the keys since the last call. */
 bool run_keys_asked(struct run *r);
 

@@ -72,8 +72,14 @@ pending_end_signal(int sigfd)
 static int
 fail_launch(struct run *r, int error)
 {
+	if (error == -EUCLEAN && !run_keys_are_lost(r, error)) {
+		(void)message_error(error, lh_error_detail(), "cannot start "
+		    "the command");
+		(void)run_keys_release(r);
+		return EX_DAMAGED;
+	}
 	(void)run_keys_release(r);
-	if (error == -ESTALE) {
+	if (error == -ESTALE || error == -EUCLEAN) {
 		message("the lease on '%s' was lost before the command started",
 		    r->name);
 		return r->lost_code;

@@ -261,7 +261,9 @@ struct lh_stats {
 				 * longer, -EOVERFLOW */
 };
 
-/* Reads the counters and sizes. Returns 0; -EINVAL, -EPERM. */
+/* Reads the counters and sizes. Returns 0; -EINVAL, -EPERM; -EUCLEAN: this is
+ * no table any more (removed by force and erased, truncated, overwritten), and
+ * nothing is held in it. */
 int lh_stats(struct lh *lh, struct lh_stats *stats);
 
 /* One session of it. */
