@@ -212,7 +212,7 @@ show_info(char buf[INFO_MAX_TEXT], const char *before,
 		n++;
 	}
 	(void)text_clean(buf + n, INFO_MAX_TEXT - n, party->info, LH_INFO_MAX,
-	    false);
+	    true);
 	return buf;
 }
 

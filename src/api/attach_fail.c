@@ -101,7 +101,7 @@ lhi_attach_fail_busy(const char *name, bool system)
 		live = lhi_live_file_open(path, fd, id.uuid[0], &id.live);
 		(void)close(fd);
 	}
-	(void)lhi_fail(-EBUSY, "%s", detail);
+	(void)lhi_fail_again(-EBUSY, detail);
 	if (live >= 0) {
 		name_locker(path, live);
 		(void)close(live);

@@ -15,6 +15,7 @@
 #include <leasehold/error.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/printable.h"
 
 struct detail {
 	int mute;
@@ -23,7 +24,7 @@ struct detail {
 	struct lhi_busy_detail busy;
 	void *kept;
 	void (*drop)(void *);
-	char text[1200];
+	char text[PRINTABLE_TEXT_MAX];
 };
 
 static __thread struct detail *mine
@@ -72,8 +73,21 @@ lhi_fail(int code, const char *fmt, ...)
 		va_start(ap, fmt);
 		(void)vsnprintf(d->text, sizeof(d->text), fmt, ap);
 		va_end(ap);
+		lhi_printable_text(d->text, sizeof(d->text));
 	}
 	errno = saved;
+	return code;
+}
+
+int
+lhi_fail_again(int code, const char *sentence)
+{
+	struct detail *d = get_detail();
+
+	if (d != NULL && !d->mute) {
+		d->busy_code = 0;
+		(void)snprintf(d->text, sizeof(d->text), "%s", sentence);
+	}
 	return code;
 }
 
@@ -193,6 +207,7 @@ report_busy(struct detail *d)
 		    b->key, b->waiters ? "others wait for it" :
 		    "was held a moment ago; try again");
 	d->busy_code = 0;
+	lhi_printable_text(d->text, sizeof(d->text));
 }
 
 const char *

@@ -38,9 +38,12 @@ struct lhi_busy_detail {
 	char key[64];		/* truncated */
 };
 
-/* Sets the sentence and returns `code`. */
+/* Sets the sentence and returns `code`. Names in it may have any bytes: they
+ * become printable. */
 int lhi_fail(int code, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), cold));
+/* Sets a sentence that was this thread's or another's before. */
+int lhi_fail_again(int code, const char *sentence) __attribute__((cold));
 /* Stores the facts of a busy key and returns `code`. */
 int lhi_fail_busy(int code, const struct lhi_busy_detail *busy);
 /* True if the last failure was a busy key that the shim holds. */

@@ -69,6 +69,36 @@ lhi_printable_name(char *out, size_t room, const char *name)
 }
 
 static bool
+is_odd(char c)
+{
+	return (unsigned char)c < ' ' || c == 0x7f || c == '\\';
+}
+
+/* (Sentences themselves have no such byte: each is of a name.) */
+void
+lhi_printable_text(char *text, size_t room)
+{
+	char copy[PRINTABLE_TEXT_MAX];
+	size_t at = 0;
+
+	for (at = 0; text[at] != '\0' && !is_odd(text[at]); at++)
+		;
+	if (text[at] == '\0')
+		return;
+	(void)snprintf(copy, sizeof(copy), "%s", text + at);
+	for (const char *p = copy; *p != '\0' && at + 5 < room; p++) {
+		if (!is_odd(*p))
+			text[at++] = *p;
+		else if (*p == '\\')
+			at += (size_t)sprintf(text + at, "\\\\");
+		else
+			at += (size_t)sprintf(text + at, "\\x%02x",
+			    (unsigned char)*p);
+	}
+	text[at] = '\0';
+}
+
+static bool
 is_printable(const char *bytes, const char *end)
 {
 	wchar_t wide;

@@ -16,6 +16,11 @@ size_t lhi_printable_copy(char *out, size_t room, const char *src, size_t len,
 #define PRINTABLE_MAX(n) (4 * (n) + 6)
 const char *lhi_printable_name(char *out, size_t room, const char *name);
 
+/* The same for a whole sentence, in place: its names become printable, and
+ * bytes above 0x7e stay (the locale may have characters for them). */
+#define PRINTABLE_TEXT_MAX 1200
+void lhi_printable_text(char *text, size_t room);
+
 /* Writes a word that a shell reads as exactly these bytes, and returns it; or
  * "", if there is less room than PRINTABLE_WORD_MAX of their number. */
 #define PRINTABLE_WORD_MAX(n) (4 * (n) + 4)

@@ -194,7 +194,7 @@ take_outcome(struct lh_ticket *t, struct lh_lease *lease)
 		return lhi_fail(-EAGAIN, "the ticket for '%.64s' is not "
 		    "granted yet", t->key);
 	if (t->state == T_FAILED)
-		return lhi_fail(t->error, "%s", t->detail);
+		return lhi_fail_again(t->error, t->detail);
 	error = lh_verify(t->lh, &t->lease);
 	if (error == 0)
 		*lease = t->lease;

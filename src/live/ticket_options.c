@@ -126,7 +126,7 @@ hand_over(struct lh_ticket *t)
 	(void)strlcpy(detail, lh_error_detail(), sizeof(detail));
 	if (lh_release(t->lh, &t->lease) == 0)
 		lhi_counters_spent(&t->lh->v);		/* G8: not acquired */
-	return lhi_fail(error, "%s", detail);
+	return lhi_fail_again(error, detail);
 }
 
 int

@@ -34,6 +34,7 @@
 #include <leasehold.h>
 #include "offline/check.h"
 #include "offline/check_part.h"
+#include "base/printable.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "proc/attachment.h"
@@ -347,7 +348,7 @@ key_ok(struct lhi_view *v, uint32_t idx, void *arg)
 	struct shm_slot *s = &v->slots[idx];
 	struct lhi_key_name n;
 	struct lhi_ref ref;
-	char key[SHM_KEY_MAX + 1];
+	char key[SHM_KEY_MAX + 1], name[PRINTABLE_MAX(64)];
 
 	/* half evicted, perhaps by a dead process: as any process would */
 	if (lhi_evict_finish(v, s) < 0)
@@ -362,8 +363,8 @@ key_ok(struct lhi_view *v, uint32_t idx, void *arg)
 		    idx);
 	else if (lhi_slot_find(v, &n, &ref) != 1 ||
 		 (uint32_t)ref.slot_ref != idx)
-		p->sound = wrong(p->k, "key '%.64s' is in the table twice",
-		    key);
+		p->sound = wrong(p->k, "key '%s' is in the table twice",
+		    lhi_printable_name(name, sizeof(name), key));
 	return p->sound;
 }
 

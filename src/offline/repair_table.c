@@ -33,6 +33,7 @@
 #include "offline/exclusive_use.h"
 #include "offline/check.h"
 #include "offline/declare_dead.h"
+#include "base/printable.h"
 #include "base/error.h"
 #include "prim/bytelock.h"
 #include "proc/attachment.h"
@@ -63,6 +64,7 @@ print_line(struct repair *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	lhi_printable_text(text, sizeof(text));
 	if (r->fn != NULL)
 		r->fn(text, r->arg);
 }
@@ -73,7 +75,8 @@ add_finding(const char *finding, void *arg)
 	struct repair *r = arg;
 
 	r->findings++;
-	print_line(r, "%s", finding);
+	if (r->fn != NULL)
+		r->fn(finding, r->arg);
 }
 
 static void

@@ -94,7 +94,7 @@ lhi_acquire_set_value(struct lh *lh, const struct lhi_acquire_request *ask,
 	(void)snprintf(detail, sizeof(detail), "%s", lh_error_detail());
 	/* guarantee G8: not acquired */
 	(void)lh_release(lh, lease);
-	return lhi_fail(error, "%s", detail);
+	return lhi_fail_again(error, detail);
 }
 
 static int

@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A name of any bytes is shown in one way: `list`, the messages of the command
+# and the sentences of the library have the same characters for it.
+#
+# Otherwise a name that a message shows would be another key's when it is looked
+# for in the list.
+. "$(dirname "$0")/lib.sh"
+table names-shown
+unset LEASEHOLD_SESSION
+key=$'a\nb\\x41\tc'
+shown='a\x0ab\\x41\x09c'
+
+lh acquire --for-pid $$ "${key//\\/\\\\}" >/dev/null
+is "$(lh list | awk 'NR == 2 {print $1}')" "$shown" "list"
+says() {	# says NAME COMMAND...
+	local what=$1
+
+	shift
+	run lh "$@"
+	like "$err" "$shown" "$what"
+	is "$(grep -c 'a b' <<<"$err")" 0 "  and nothing else"
+}
+says "busy" run -n "${key//\\/\\\\}" true
+says "timed out" run -w 50ms "${key//\\/\\\\}" true
+says "verify" verify "$key" 5
+says "destroy" destroy "$key"
+says "value" value set -n "$key" v
+says "no such semaphore" sem status "$key"
+says "no such session" session renew "$key"
+lh acquire --for-pid $$ --info "$key" told >/dev/null
+like "$(lh status told)" "$shown" "the holder's info"
+lh session open --pid $$ "$key" >/dev/null
+lh acquire --session "$key" in-session >/dev/null
+says "busy by a session" run -n in-session true
+run lh fsck
+is "$status" 0 "the table is sound"
+finish
