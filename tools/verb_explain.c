@@ -23,6 +23,7 @@
 #include <leasehold.h>
 #include "advice.h"
 #include "daemon/exit_status.h"
+#include "daemon/keeper.h"
 #include "daemon/text.h"
 #include "daemon/usage_error.h"
 #include "message.h"
@@ -72,9 +73,23 @@ print_command(const struct explain *x, const char *what, bool reads,
 	    advice_command(command, x->table, reads, verb, about));
 }
 
+/* The lease is one of process `ended`, and `keeper` keeps it; 0: that process
+ * is not seen. */
+static void
+print_keeper(uint32_t ended, pid_t keeper)
+{
+	if (keeper != 0)
+		printf("  end what keeps it:     kill %d\n", (int)keeper);
+	else
+		printf("  end what keeps it:     the processes that %" PRIu32
+		    " started; they may use what the key guards\n", ended);
+}
+
 static void
 print_advice(const struct explain *x, const char *key, const struct lh_party *p)
 {
+	char name[KEEPER_NAME_MAX];
+
 	printf("\nWhat you could do:\n");
 	if (p->run == LH_RUN_STOPPED)
 		printf("  resume it:             kill -CONT %" PRIu32 "\n",
@@ -83,8 +98,7 @@ print_advice(const struct explain *x, const char *key, const struct lh_party *p)
 		printf("  resume it:             thaw its control group, see "
 		    "/proc/%" PRIu32 "/cgroup\n", p->pid);
 	if (p->run == LH_RUN_INHERITED)
-		printf("  end what keeps it:     the processes that %" PRIu32
-		    " started; they may use what the key guards\n", p->pid);
+		print_keeper(p->pid, keeper_find(x->lh, p->id[0], name));
 	if ((p->flags & LH_PARTY_BOUND) != 0 &&
 	    (p->flags & LH_PARTY_FOREIGN) != 0)
 		print_command(x, "if its process has ended:", false,
@@ -137,6 +151,20 @@ print_session(struct explain *x, const struct lh_party *p, int64_t now)
 }
 
 static void
+print_run(const struct explain *x, const struct lh_party *p)
+{
+	char keeper[KEEPER_NAME_MAX], name[NAME_MAX_TEXT];
+	pid_t pid = p->run != LH_RUN_INHERITED ? 0 :
+	    keeper_find(x->lh, p->id[0], keeper);
+
+	if (pid == 0)
+		printf("    %s\n", show_run(p->run));
+	else
+		printf("    %s: %s[%d], which may use what the key guards\n",
+		    show_run(p->run), text_name(name, keeper), (int)pid);
+}
+
+static void
 print_holder(struct explain *x, const struct lh_party *p, int64_t now)
 {
 	char who[PARTY_MAX], info[INFO_MAX_TEXT], span[SPAN_MAX];
@@ -154,6 +182,7 @@ print_holder(struct explain *x, const struct lh_party *p, int64_t now)
 		printf("; its lease ends in %s, %s\n",
 		    text_span(span, p->expires_ns - now),
 		    p->policy == LH_POLICY_LIVE ? "or later while it runs" :
+		    p->run == LH_RUN_INHERITED ? "and nothing renews it" :
 		    "unless it is renewed");
 	if (p->waits_for != NULL && p->waits_pid != 0)
 		printf("    %s process %" PRIu32 " waits, for %s so far, for "
@@ -164,7 +193,7 @@ print_holder(struct explain *x, const struct lh_party *p, int64_t now)
 		printf("    waits, for %s so far, for '%s'\n", text_span(span,
 		    now - p->waits_since_ns), text_name(name, p->waits_for));
 	else if (!in_session)
-		printf("    %s\n", show_run(p->run));
+		print_run(x, p);
 	else
 		print_session(x, p, now);
 }
@@ -191,11 +220,15 @@ print_key(struct explain *x, const struct lh_key_info *info)
 
 	printf("%s'%s' is %s%s\n", x->n == 1 ? "" : "\n",
 	    text_name(name, info->key), info->n_holders > 0 ? "held by" :
-	    "free", info->moved ? " (changed while it was read)" : "");
+	    info->inconsistent ? "free, but inconsistent" : "free",
+	    info->moved ? " (changed while it was read)" : "");
 	for (i = 0; i < info->n_holders && i < READERS_MAX; i++)
 		print_holder(x, &info->holders[i], now);
 	if (i < info->n_holders)
 		printf("  and %" PRIu32 " more\n", info->n_holders - i);
+	if (info->inconsistent)
+		printf("  a robust holder did not release it, and nobody has "
+		    "marked it consistent: readers are refused\n");
 	if (info->cluster == LH_CLUSTER_NONE)
 		printf("  and this host has no right to it in the cluster\n");
 	if (info->elsewhere != NULL)
@@ -244,6 +277,11 @@ explain_key(const struct lh_key_info *info, void *arg)
 static int
 advise_about_first(const struct lh_key_info *info, void *arg)
 {
+	if (info->n_holders == 0 && info->inconsistent) {
+		printf("\nWhat you could do:\n");
+		print_command(arg, "once that is repaired:", false,
+		    "mark-consistent", info->key);
+	}
 	if (info->n_holders > 0)
 		print_advice(arg, info->key, show_oldest(info));
 	return 0;

@@ -165,7 +165,7 @@ add_key_row(struct list *l, const struct lh_key_info *info, int64_t now)
 		format_party(&line, show_oldest(info), now);
 	else
 		(void)strcpy(line.cell[MODE], info->delayed_ns > 0 ?
-		    "delayed" : "free");
+		    "delayed" : info->inconsistent ? "inconsistent" : "free");
 	if (info->n_holders == 0 && info->delayed_ns > 0)
 		(void)strcpy(line.cell[LEFT], text_span(span,
 		    info->delayed_ns));

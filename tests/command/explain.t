@@ -100,6 +100,23 @@ like "$out" "'tape' is free
 between "$(lh explain --json tape | jq -r '.[0].delayed_ms')" 1 60100 \
     "  for how long"
 
+# Its process has ended, and one that it started keeps it.
+bg "$LEASEHOLD" run --ttl 60s kept sh -c "sleep 150 & echo \$! >'$dir/kept'
+    wait"
+until_true 5000 test -s "$dir/kept"
+keeper=$(cat "$dir/kept")
+mind "$keeper"
+kill -KILL "$pid"
+until_true 5000 bash -c "'$LEASEHOLD' explain --json kept |
+    jq -e '.[0].holders[0].run == \"inherited\"'"
+run lh explain kept
+like "$out" "and nothing renews it" "an inherited lease: it is not renewed"
+like "$out" "a process that it started keeps the key: " "  who keeps it"
+keeps=$(sed -n 's/^  end what keeps it: *kill //p' <<<"$out")
+ok "  by its number" grep -qE '^(sleep|sh)$' "/proc/$keeps/comm"
+ok "  which has the sign of life" bash -c "ls -l /proc/$keeps/fd |
+    grep -q socket:"
+
 run lh explain
 is "$status" 64 "no key: 64"
 run lh explain a b

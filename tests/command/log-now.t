@@ -33,7 +33,8 @@ is "$(jq -c '[.certain, (.holders | length)]' <<<"$out")" "[true,1]" \
     "    as JSON"
 run lh explain k
 like "$out" "ended; a process that it started keeps the key" "  explain: why"
-like "$out" "the processes that $wrapper started" "    what to do"
+like "$out" "keeps the key: $(cat "/proc/$left/comm")[$left]" "    who does"
+like "$out" "end what keeps it:     kill $left" "    what to do"
 is "$(lh explain --json k | jq -r '.[0].holders[0].run')" inherited \
     "    as JSON"
 kill -9 "$left"

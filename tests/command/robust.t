@@ -23,6 +23,12 @@ leave k
 run lh status k
 like "$out" "a robust holder did not release it" "killed: status shows the note"
 is "$(lh status --json k | jq .inconsistent)" true "  also in JSON"
+is "$(lh list | awk '$1 == "k" {print $2}')" inconsistent "  list, too"
+run lh explain k
+is "$status" 1 "  explain: nobody holds it"
+like "$out" "'k' is free, but inconsistent" "  but it is not said to be free"
+like "$out" "leasehold mark-consistent --table $LEASEHOLD_TABLE 'k'" \
+    "  and what to do is"
 run lh run k true
 is "$status" 0 "the next run goes on"
 like "$err" "what it guards may be inconsistent" "  and is warned"

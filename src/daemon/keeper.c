@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds the process that keeps a session whose own process has ended.
+ *
+ * Such a session has a second sign of life, a socket, which the processes that
+ * its process started have inherited.  The kernel's lists say which these are
+ * (offline/sign_holder.c); each process of the machine is looked at.  This is a
+ * hint for people: what cannot be seen from here is not named.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "keeper.h"
+#include "offline/sign_holder.h"
+#include "proc/attachment.h"
+
+static void
+read_name(pid_t pid, char name[KEEPER_NAME_MAX])
+{
+	char path[40];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	(void)strcpy(name, "?");
+	f = fopen(path, "re");
+	if (f == NULL)
+		return;
+	if (fgets(name, KEEPER_NAME_MAX, f) != NULL)
+		name[strcspn(name, "\n")] = '\0';
+	(void)fclose(f);
+}
+
+pid_t
+keeper_find(struct lh *lh, uint64_t id, char name[KEEPER_NAME_MAX])
+{
+	uint32_t idx = sid_idx(lhi_view_session_of(&lh->v, id));
+	struct lhi_sign_holders *signs;
+	pid_t pid = 0;
+
+	if (idx >= lh->v.geo.max_sessions)
+		return 0;
+	signs = lhi_sign_holders_scan(&lh->v);
+	if (signs != NULL &&
+	    lhi_sign_holders_find(signs, idx, &pid) != SIGN_HELD)
+		pid = 0;
+	free(signs);
+	if (pid != 0)
+		read_name(pid, name);
+	return pid;
+}
