@@ -134,6 +134,16 @@ count_key(const struct lh_dump_key *k, void *arg)
 	return 0;
 }
 
+/* The first finding is the reason that the row gives. */
+static void
+note_finding(const char *finding, void *arg)
+{
+	const struct count *n = arg;
+
+	if (json_object_get(n->row, "error") == NULL)
+		set_error(n->row, finding);
+}
+
 /*
  * Counts what is in the table.  A dump maps it for reading only, so it cannot
  * change anything.  lh_list() would free what the dead hold, and lh_open()
@@ -143,7 +153,7 @@ static void
 look_at_table(json_t *row, const char *table, bool system)
 {
 	const struct lh_dump_to to = { sizeof(to), note_table, count_session,
-	    count_key, NULL };
+	    count_key, note_finding };
 	struct count n = { .row = row };
 	int findings = lh_dump(table, NULL, system ? LH_SYSTEM : 0, &to, &n);
 

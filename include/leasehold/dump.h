@@ -89,8 +89,8 @@ struct lh_dump_to {
  * use, then the keys, in no particular order.
  *
  * For a table in use, each key is reported as it was at some moment, and damage
- * only where the dump itself finds it (lh_check() checks more). An image is
- * checked as a whole.
+ * only where the dump itself finds it, or its live file is gone (lh_check()
+ * checks more). An image is checked as a whole.
  *
  * Returns the number of findings; or what a function returned; -ENOENT;
  * -EACCES; -EPROTO (not a table, another version's or build's, cut short);

@@ -273,6 +273,10 @@ report_all(struct dump *d)
 	/* last, because it may finish half-done changes, in our copy */
 	if (error == 0 && !d->im.live)
 		d->findings += lhi_check_view(v, 1, report_finding, d);
+	if (error == 0 && d->im.lost[0] != '\0') {
+		d->findings++;
+		report_finding(d->im.lost, d);
+	}
 	return error;
 }
 

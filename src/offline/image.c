@@ -26,12 +26,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <bsd/string.h>
+#include <leasehold/error.h>
 #include "offline/image.h"
 #include "base/error.h"
 #include "prim/descriptor.h"
 #include "prim/sigbus.h"
 #include "proc/map.h"
 #include "shm/backing.h"
+#include "shm/live_file.h"
 #include "shm/table_object.h"
 #include "shm/table_place.h"
 
@@ -93,6 +95,7 @@ open_file(struct lhi_image *im, int fd, const char *path)
 {
 	struct shm_header h;
 	struct lhi_geometry g;
+	struct lhi_place live;
 	struct stat st;
 	int error;
 
@@ -110,6 +113,10 @@ open_file(struct lhi_image *im, int fd, const char *path)
 	error = map_or_read(im, fd, path, &g);
 	if (error != 0)
 		return error;
+	live = lhi_place_live(&h);
+	if (im->live && lhi_live_file_look(path, fd, sh64_load(&h.uuid[0]),
+	    &live) != 0)
+		(void)strlcpy(im->lost, lh_error_detail(), sizeof(im->lost));
 	lhi_view_point(&im->v, im->base, &g);
 	lhi_view_set_uuid(&im->v, (const uint64_t[]){ sh64_load(&h.uuid[0]),
 	    sh64_load(&h.uuid[1]) });

@@ -9,6 +9,8 @@ struct lhi_image {
 	struct lhi_view v;
 	char *base;
 	bool live;		/* others may be changing it */
+	char lost[512];		/* why nobody can tell who lives: its live file
+				 * is gone; or "" */
 };
 
 /*

@@ -327,6 +327,14 @@ check_file(int fd, const char *path, const char *leaf,
 }
 
 static int
+fail_missing(const char *path, const char *leaf)
+{
+	return lhi_fail(-EUCLEAN, "%s is missing beside %s, so nobody can tell "
+	    "who lives: stop the table's users and remove it (leasehold rm "
+	    "--force%s)", leaf, path, TABLE_WORDS(path));
+}
+
+static int
 open_in(int dir, const char *path, const char *leaf, int object,
     const struct lhi_place *place)
 {
@@ -339,10 +347,7 @@ open_in(int dir, const char *path, const char *leaf, int object,
 		return lhi_fail(error == -EPERM ? -EACCES : error, "cannot "
 		    "open %s beside %s: %s", leaf, path, strerror(-error));
 	if (fd < 0)
-		return has_name(dir, path, &table) ? lhi_fail(-EUCLEAN, "%s is "
-		    "missing beside %s, so nobody can tell who lives: stop the "
-		    "table's users and remove it (leasehold rm --force%s)",
-		    leaf, path, TABLE_WORDS(path)) :
+		return has_name(dir, path, &table) ? fail_missing(path, leaf) :
 		    lhi_fail(-ESTALE, "%s was removed just now: try again",
 		    path);
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
@@ -383,4 +388,27 @@ lhi_live_file_open(const char *path, int object, uint64_t uuid,
 	fd = open_in(dir, path, leaf, object, place);
 	(void)close(dir);
 	return fd;
+}
+
+int
+lhi_live_file_look(const char *path, int object, uint64_t uuid,
+    const struct lhi_place *place)
+{
+	int dir = lhi_table_dir_open(path, false), fd, error = 0;
+	char leaf[TABLE_LEAF_MAX];
+	struct stat table;
+
+	if (dir < 0)
+		return 0;
+	lhi_live_file_leaf(leaf, path, uuid);
+	fd = lhi_fd_openat(dir, leaf, O_PATH | O_CLOEXEC | O_NOFOLLOW, 0);
+	if (fd >= 0) {
+		error = check_file(fd, path, leaf, place);
+		(void)close(fd);
+	} else if (errno == ENOENT && fstat(object, &table) == 0 &&
+	    has_name(dir, path, &table)) {
+		error = fail_missing(path, leaf);
+	}
+	(void)close(dir);
+	return error == -EUCLEAN ? error : 0;
 }

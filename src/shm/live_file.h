@@ -43,6 +43,14 @@ void lhi_live_file_sweep(int dir, const char *path);
 int lhi_live_file_open(const char *path, int object, uint64_t uuid,
     const struct lhi_place *place);
 
+/*
+ * Looks whether that live file is there, without using it: no permission is
+ * needed, and nothing is noted.  Returns 0: it is, or that is not known;
+ * -EUCLEAN, as above.
+ */
+int lhi_live_file_look(const char *path, int object, uint64_t uuid,
+    const struct lhi_place *place);
+
 /* fd is the live file of v's table, which is opened again to ask through it. */
 void lhi_live_probe_know(struct lhi_view *v, int fd);
 

@@ -159,6 +159,17 @@ like "$(jq -r '[.[] | select(.path | test("999"))][0].error' <<<"$out")" \
 is "$(jq '[.[] | select(.path | test("100[01]"))] | length' <<<"$out")" 0 \
     "links and files are none"
 
+# Without its live file nobody can tell who lives: it is not healthy.
+rm /dev/shm/leasehold.0/durable.live.*
+run lh tables --json
+is "$(jq -c '[.[] | select(.table == "durable")][0] | [.damaged, .keys]' \
+    <<<"$out")" "[true,0]" "a live file is missing: damage"
+like "$(jq -r '[.[] | select(.table == "durable")][0].error' <<<"$out")" \
+    "is missing beside /dev/shm/leasehold.0/durable.table" "  with the reason"
+like "$(lh tables)" "(leasehold rm --force --table durable)" "  in words, too"
+run lh dump --table durable
+is "$status" 65 "  dump: 65"
+
 # A table that ends the process that looks costs its own line alone.
 truncate -s 8192 /dev/shm/leasehold.4711/theirs.table
 run lh tables --json
