@@ -73,7 +73,7 @@ add_key(const struct lh_key_info *info, void *arg)
 		l->room = room;
 	}
 	fill_key(&l->keys[l->n++], info, l->at_ns);
-	l->holders += info->n_holders;
+	l->held += info->n_holders > 0;
 	l->waiters += info->n_waiters;
 	return 0;
 }
@@ -122,7 +122,7 @@ rates_read(struct rates *l, struct lh *lh, const struct rates *before)
 	int e;
 
 	l->n = l->n_busy = 0;
-	l->holders = l->waiters = 0;
+	l->held = l->waiters = 0;
 	l->acquired = l->waits = l->timeouts = 0;
 	l->at_ns = lh_clock_ns(lh);
 	l->stats.size = sizeof(l->stats);
@@ -241,7 +241,7 @@ rates_table_line(char buf[RATES_LINE_MAX], const struct rates *l,
 		    l->stats.reaper_pid);
 	(void)snprintf(text, sizeof(text), "table %s: %" PRIu32 " keys, %"
 	    PRIu32 " held, %" PRIu32 " waiting, %" PRIu32 " sessions, %s%s",
-	    table, l->stats.keys, l->holders, l->waiters, l->stats.sessions,
+	    table, l->stats.keys, l->held, l->waiters, l->stats.sessions,
 	    reaper, l->stats.damaged ? ", DAMAGED" : "");
 	(void)append_column(buf, 0, text, columns);
 	return buf;
@@ -339,7 +339,7 @@ rates_json(const struct rates *l, struct lh *lh)
 		bad = json_array_append_new(keys, key_json(l->busy[i]));
 	o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:o*}",
 	    "table", lh_table_name(lh), "keys", (json_int_t)l->stats.keys,
-	    "held", (json_int_t)l->holders, "waiting", (json_int_t)l->waiters,
+	    "held", (json_int_t)l->held, "waiting", (json_int_t)l->waiters,
 	    "sessions", (json_int_t)l->stats.sessions, "acquired_per_s",
 	    l->acquired, "waits_per_s", l->waits, "timeouts_per_s",
 	    l->timeouts, "busy", keys);

@@ -32,7 +32,7 @@ struct rates {
 	struct rates_key *keys;	/* sorted by name */
 	struct rates_key **busy; /* those in use, in the order to be printed */
 	size_t n, room, n_busy;
-	uint32_t holders, waiters;	/* of all keys */
+	uint32_t held, waiters;	/* keys that are held; waits for all keys */
 	int64_t at_ns;		/* when, on the table's clock */
 	struct lh_stats stats;
 	double acquired, waits, timeouts;	/* a second */
