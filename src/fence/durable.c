@@ -42,6 +42,12 @@
 #define DEFAULT_PARENTS	4	/* .local/state/leasehold/X.fence, at most */
 #define CHOSEN_PARENTS	1
 
+static bool
+is_set(const char *value)
+{
+	return value != NULL && *value != '\0';
+}
+
 /* Writes the path of the default fence directory. */
 static int
 default_dir(char to[FENCE_DIR_MAX], bool system_wide)
@@ -59,8 +65,9 @@ default_dir(char to[FENCE_DIR_MAX], bool system_wide)
 		    home);
 	else
 		return lhi_fail(-EINVAL, "cannot choose a fence directory, "
-		    "because neither XDG_STATE_HOME nor HOME is set; name a "
-		    "fence directory");
+		    "because neither XDG_STATE_HOME nor HOME is set%s; name a "
+		    "fence directory", is_set(state) || is_set(home) ?
+		    " to an absolute path" : "");
 	return n < (int)FENCE_DIR_MAX ? 0 : lhi_fail(-ENAMETOOLONG, "the path "
 	    "of the default fence directory has more than %u bytes; name "
 	    "another one", FENCE_DIR_MAX - 1);

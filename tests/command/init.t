@@ -67,6 +67,15 @@ is "$status" 0 "--durable: 0"
 is "$(jq -r .fence_dir <<<"$out")" "$fences" "  in the usual directory"
 is "$(stat -c %a "$fences/leasehold.$(id -u).$LEASEHOLD_TABLE.fence")" 700 \
     "  for its owner alone"
+for bad in HOME XDG_STATE_HOME; do
+	run env -u HOME -u XDG_STATE_HOME "$bad=rel" "$LEASEHOLD" init \
+	    --durable --table "$LEASEHOLD_TABLE.none"
+	is "$status" 64 "a relative $bad: 64"
+	like "$err" "nor HOME is set to an absolute path" "  says so"
+done
+run env -u HOME -u XDG_STATE_HOME "$LEASEHOLD" init --durable --table \
+    "$LEASEHOLD_TABLE.none"
+like "$err" "nor HOME is set; name" "neither is set: another sentence"
 first=$(lh run --scope local k -- sh -c 'echo $LEASEHOLD_FENCE')
 ok "  its tokens begin above the clock" [ "$first" -gt $((25000 << 32)) ]
 is "$(lh status --json k | jq -r .scope)" local "  status tells the scope"
