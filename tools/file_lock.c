@@ -135,9 +135,15 @@ file_lock_is_gone(int fd, bool shared)
 int
 file_lock_open(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CREAT | O_NOCTTY | O_CLOEXEC, 0666);
+	const int flags = O_RDONLY | O_NOCTTY | O_CLOEXEC;
+	int fd = open(path, flags | O_CREAT | O_NONBLOCK, 0666);
 
 	if (fd < 0 && errno == EISDIR)
-		fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+		fd = open(path, flags);
+	else if (fd < 0 && errno == EWOULDBLOCK)
+		/* a file server's lease on the file, which is given up soon */
+		fd = open(path, flags);
+	else if (fd >= 0)
+		(void)fcntl(fd, F_SETFL, O_RDONLY);
 	return fd < 0 ? -errno : fd;
 }

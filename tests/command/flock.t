@@ -133,6 +133,9 @@ until_true 5000 kernel_held
 run lh run -n --flock "$file" job true
 is "$status" 75 "a job of flock(1) runs: 75"
 like "$err" "another process has '$file' locked (flock)" "  says so"
+mkfifo "$dir/fifo"
+run timeout $((20 * slow)) "$LEASEHOLD" run -n -w 1s --flock "$dir/fifo" job true
+is "$status" 0 "a FIFO is locked, without a wait for who writes to it"
 run lh run -w 0.3 -E 5 --flock "$file" job true
 is "$status" 5 "  and -w, -E"
 between "$took" 300 "$(t_ms 1500)" "  after that time"
