@@ -22,6 +22,7 @@
  * for its ancestor.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -69,6 +70,7 @@ static int
 report_position(const struct lh_key_info *info, void *arg)
 {
 	char ahead[BLOCKER_TEXT_MAX], mine[SPAN_MAX], name[NAME_MAX_TEXT];
+	char place[48] = "";	/* "": not in the queue yet, or any more */
 	struct wait_report *v = arg;
 	const char *mode = show_mode(v->r->mode);
 	const struct lh_party *p;
@@ -79,21 +81,23 @@ report_position(const struct lh_key_info *info, void *arg)
 			rank = info->waiters[i].rank;
 	if (rank == 0 && (v->r->n > 1 || info->cluster == LH_CLUSTER_LOCAL))
 		return 0;	/* not in a queue, or in another key's */
+	if (rank != 0)
+		(void)snprintf(place, sizeof(place), "; %" PRIu32 " of %"
+		    PRIu32 " in line", rank, info->n_waiters);
 	(void)text_name(name, v->key);
 	(void)blocker_text(ahead, v->r->lh, info, v->r->mode, rank);
 	if (message_has_terminal()) {
-		message_progress("waiting for '%s' (%s) since %s: %s; %u of %u "
-		    "in line", name, mode, text_span(mine,
-		    lh_clock_ns(v->r->lh) - v->began_ns), ahead, rank,
-		    info->n_waiters);
+		message_progress("waiting for '%s' (%s) since %s: %s%s", name,
+		    mode, text_span(mine, lh_clock_ns(v->r->lh) -
+		    v->began_ns), ahead, place);
 		return 0;
 	}
 	if (info->n_holders == 0)
 		return 0;	/* for a moment */
 	p = show_oldest(info);
 	if (!v->told || v->told_id[0] != p->id[0] || v->told_id[1] != p->id[1])
-		message("waiting for '%s' (%s): %s; %u of %u in line", name,
-		    mode, ahead, rank, info->n_waiters);
+		message("waiting for '%s' (%s): %s%s", name, mode, ahead,
+		    place);
 	v->told = true;
 	v->told_id[0] = p->id[0];
 	v->told_id[1] = p->id[1];

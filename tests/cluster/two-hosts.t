@@ -19,6 +19,10 @@ until_true 5000 lh_on 1 status cluster:k
 run lh_on 2 run -n cluster:k true
 is "$status" 75 "a try on host 2 meanwhile: busy"
 like "$err" "key 'cluster:k' is busy: " "  and says which key"
+run lh_on 2 run -v -w 2s cluster:k true
+like "$err" "waiting for 'cluster:k' (exclusive): held by leasehold-shimd[" \
+    "one that waits says what for"
+is "$(grep -c '0 of' <<<"$err")" 0 "  and claims no place that it has not"
 run lh_on 2 run -w 300ms cluster:k true
 is "$status" 75 "one that waits a little: busy"
 between "$took" 300 $((300 + $(t_ms 1500))) "  after its time"
