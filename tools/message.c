@@ -5,6 +5,7 @@
  * A message is one line and one write(2), so that lines of several processes do
  * not mix.  Control bytes in it are printed as \xNN, because a key or a
  * program's name can contain any byte and must not move the reader's cursor.
+ * Names in it are printable already: text_name(), and the library's sentences.
  *
  * Progress is a line that the next one replaces.  It is printed only on a
  * terminal that can do that.  Colours are treated likewise, and NO_COLOR
@@ -34,6 +35,7 @@
 static bool never_block;
 static bool quiet;		/* drops messages about busy keys */
 static bool progress_shown;
+static char whose[64];		/* who is to do what an error advises, or "" */
 
 static bool
 can_draw(int fd)
@@ -100,13 +102,10 @@ write_line(const char *line, size_t len)
 static size_t
 append_text(char *line, size_t len, const char *fmt, va_list ap)
 {
-	char text[LINE_LEN], *p;
+	char text[LINE_LEN];
 
 	if (vsnprintf(text, sizeof(text), fmt, ap) < 0)
 		return len;
-	for (p = text; *p != '\0'; p++)
-		if (*p == '\n' || *p == '\t')
-			*p = ' ';
 	return len + text_clean(line + len, LINE_LEN - 16 - len, text,
 	    sizeof(text), false);
 }
@@ -161,6 +160,13 @@ message_sentence(const char *sentence)
 	message("%s", sentence);
 }
 
+void
+message_as_user(unsigned uid)
+{
+	(void)snprintf(whose, sizeof(whose), "; do that as user %u (setpriv "
+	    "--reuid %u)", uid, uid);
+}
+
 int
 message_error(int error, const char *detail, const char *fmt, ...)
 {
@@ -174,7 +180,8 @@ message_error(int error, const char *detail, const char *fmt, ...)
 	    error == -ETIMEDOUT))
 		return error_status(error);
 	if (detail != NULL && *detail != '\0')
-		message("%s: %s", head, detail);
+		message("%s: %s%s", head, detail, strstr(detail,
+		    "(leasehold ") != NULL ? whose : "");
 	else
 		message("%s: %s", head, lh_strerror(error));
 	return error_status(error);

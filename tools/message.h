@@ -11,6 +11,9 @@ void message_sentence(const char *sentence);	/* for usage_error_to() */
 /* Prints an error of the library. Returns the matching exit status. */
 int message_error(int error, const char *detail, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* After that, the errors that advise a command say whose it is: the command
+ * looks at another user's table (--uid). */
+void message_as_user(unsigned uid);
 /* Prints that a key is busy or did not become free in time, unless
  * message_quiet() was called. */
 void message_busy(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

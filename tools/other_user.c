@@ -77,8 +77,11 @@ other_user_switch(uid_t uid)
 int
 other_user_become(uid_t uid)
 {
+	uid_t was = geteuid();
 	int e = other_user_switch(uid);
 
+	if (e == 0 && was != uid)
+		message_as_user((unsigned)uid);
 	if (e == 0)
 		return 0;
 	if (geteuid() != 0)

@@ -142,18 +142,21 @@ is_shm_of_root(void)
 }
 
 static int
-make_dir(const char *dir, uid_t owner)
+make_dir(const char *path, const char *dir, uid_t owner)
 {
+	char name[TABLE_LEAF_MAX];
+
 	if (strncmp(dir, SYSTEM, sizeof(SYSTEM) - 2) == 0 && !is_shm_of_root())
 		return lhi_fail(-EACCES, "there is no directory %s, and the "
 		    "root of this user namespace does not make it, because "
 		    SHM " is the machine's: use a table of your own (without "
 		    "--system), or give the namespace a " SHM " of its own",
 		    dir);
+	lhi_table_dir_beside(name, path, "");
 	if (owner != geteuid())
 		return lhi_fail(-EACCES, "there is no directory %s, and only "
-		    "root can make it: let root run 'leasehold init --system'",
-		    dir);
+		    "root can make it: let root run 'leasehold init --system "
+		    "--table %s'", dir, name);
 	if (mkdir(dir, owner == 0 ? 0755 : 0700) != 0 && errno != EEXIST)
 		return errno == EROFS ? lhi_table_dir_fail_read_only(dir) :
 		    lhi_fail(-errno, "cannot make the directory %s: %s%s", dir,
@@ -163,12 +166,13 @@ make_dir(const char *dir, uid_t owner)
 
 /* Reports why it could not be opened. Returns 0: try again. */
 static int
-handle_open_error(const char *dir, int error, uid_t owner, bool make)
+handle_open_error(const char *path, const char *dir, int error, uid_t owner,
+    bool make)
 {
 	struct stat st;
 
 	if (error == ENOENT && make)
-		return make_dir(dir, owner);
+		return make_dir(path, dir, owner);
 	if (error == ENOENT)
 		return lhi_fail(-ENOENT, "there is no directory %s, and so no "
 		    "table", dir);
@@ -224,7 +228,7 @@ lhi_table_dir_open(const char *path, bool make)
 		fd = lhi_fd_open(dir, FLAGS);
 		if (fd >= 0)
 			break;
-		error = handle_open_error(dir, errno, owner_of(path),
+		error = handle_open_error(path, dir, errno, owner_of(path),
 		    make && i < 3);
 		if (error != 0)
 			return error;

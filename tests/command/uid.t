@@ -50,6 +50,17 @@ looks() {
 looks 0 held list
 looks 0 "uid 4711" status held
 looks 0 held explain held
+like "$out" "leasehold watch -n 1 --uid 4711 --table theirs 'held'" \
+    "  what it advises looks there as well"
+like "$out" "setpriv --reuid 4711 leasehold break --table theirs 'held'" \
+    "  or is done by that user"
+cp --sparse=never /dev/shm/leasehold.4711/theirs.table /dev/shm/leasehold.4711/copy.table
+chown 4711 /dev/shm/leasehold.4711/copy.table
+run lh list --uid 4711 --table copy
+like "$err" "(leasehold rm --force --table copy), then tokens" \
+    "an error advises a command"
+like "$err" "do that as user 4711 (setpriv --reuid 4711)" "  and whose that is"
+rm /dev/shm/leasehold.4711/copy.table
 looks 0 "" verify held "$token"
 looks 1 "" verify held 1
 looks 0 "sessions" stats
