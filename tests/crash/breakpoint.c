@@ -29,9 +29,10 @@
 #define WORD	(sizeof(long))
 
 static struct breakpoint {
-	uint64_t rip;		/* 0: none */
+	uint64_t rip;
 	uint8_t was;		/* the byte that is there without it */
-} both[2];
+} all[BREAKPOINTS_MAX];
+static size_t n_all;
 static pid_t owner;
 static _Atomic int *met_by_others;
 
@@ -54,16 +55,16 @@ exchange_byte(pid_t pid, uint64_t at, uint8_t byte, uint8_t *before)
 static struct breakpoint *
 find_at(pid_t pid, uint64_t rip)
 {
-	for (int i = 0; i < 2; i++)
-		if (pid == owner && rip != 0 && both[i].rip == rip)
-			return &both[i];
+	for (size_t i = 0; pid == owner && i < n_all; i++)
+		if (all[i].rip == rip)
+			return &all[i];
 	return NULL;
 }
 
 bool
 breakpoint_any(pid_t pid)
 {
-	return pid == owner && (both[0].rip != 0 || both[1].rip != 0);
+	return pid == owner && n_all > 0;
 }
 
 bool
@@ -91,24 +92,42 @@ breakpoint_put(pid_t pid, uint64_t rip)
 }
 
 bool
+breakpoint_set_all(pid_t pid, const uint64_t *rips, size_t n)
+{
+	bool good = true;
+
+	for (size_t i = 0; pid == owner && i < n_all; i++)
+		good = breakpoint_lift(pid, all[i].rip) && good;
+	n_all = 0;
+	owner = pid;
+	for (size_t i = 0; i < n && good; i++)
+		good = breakpoint_add(pid, rips[i]);
+	return good;
+}
+
+bool
+breakpoint_add(pid_t pid, uint64_t rip)
+{
+	struct breakpoint *b = &all[n_all];
+
+	if (find_at(pid, rip) != NULL)
+		return true;
+	if (n_all == BREAKPOINTS_MAX || pid != owner ||
+	    !exchange_byte(pid, rip, INT3, &b->was))
+		return false;
+	b->rip = rip;
+	n_all++;
+	return true;
+}
+
+bool
 breakpoint_set(pid_t pid, uint64_t a, uint64_t b)
 {
 	uint64_t want[2] = { a, b };
-	bool good = true;
 
-	for (int i = 0; i < 2; i++) {
-		if (pid == owner && both[i].rip != 0)
-			good = breakpoint_lift(pid, both[i].rip) && good;
-		both[i].rip = 0;
-	}
-	owner = pid;
-	for (int i = 0; i < 2 && good; i++) {
-		if (want[i] == 0)
-			continue;
-		good = exchange_byte(pid, want[i], INT3, &both[i].was);
-		both[i].rip = good ? want[i] : 0;
-	}
-	return good;
+	if (a == 0)
+		return breakpoint_set_all(pid, &want[1], b != 0);
+	return breakpoint_set_all(pid, want, b != 0 ? 2 : 1);
 }
 
 /* Not libc's: there may be a breakpoint in it. */

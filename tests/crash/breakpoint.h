@@ -4,11 +4,19 @@
 #define CRASH_BREAKPOINT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#define BREAKPOINTS_MAX 1024
+
 /* Replaces the breakpoints of that process by those; 0: none. */
 bool breakpoint_set(pid_t pid, uint64_t a, uint64_t b);
+bool breakpoint_set_all(pid_t pid, const uint64_t *rips, size_t n);
+
+/* Adds one to those that were set.  False if there are too many, or the process
+ * is gone. */
+bool breakpoint_add(pid_t pid, uint64_t rip);
 
 /* True if that process has any. */
 bool breakpoint_any(pid_t pid);

@@ -43,7 +43,7 @@
 #define SAMPLE_SECOND 16
 
 #define KILL_AT (AT_BEGIN | AT_CHANGE | AT_ENTER | AT_RETURN | AT_END)
-#define STOP_AT (KILL_AT | AT_VERGE)
+#define STOP_AT (KILL_AT | AT_VERGE | AT_BETWEEN)
 #define STOP_SAMPLE 8
 
 /* The point tr->at[i].  Of those before it in the first recording, the last two
@@ -151,7 +151,7 @@ chosen(const struct trace *tr, size_t i, uint32_t mask,
 	if (o->full || (tr->at[i].why & mask) != 0 ||
 	    (o->looks && (tr->at[i].why & AT_LOOK)))
 		return true;
-	return mask == STOP_AT && i < tr->instructions &&
+	return mask == STOP_AT && !tr->sparse && i < tr->instructions &&
 	    i % (tr->instructions / STOP_SAMPLE + 1) == 0;
 }
 
@@ -177,6 +177,7 @@ static void
 end(struct trace *tr, struct inject_tally *t)
 {
 	t->instructions = tr->instructions;
+	t->sparse = tr->sparse;
 	t->states = tr->states;
 	t->took_ns = trial_now_ns() - t->took_ns;
 	trace_free(tr);

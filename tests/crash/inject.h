@@ -16,6 +16,7 @@ struct inject_opts {
 
 struct inject_tally {
 	uint32_t instructions, states;	/* of the first recording */
+	bool sparse;		/* not instructions, but points (places.c) */
 	unsigned points;	/* chosen */
 	unsigned tried;		/* killed or stopped there */
 	unsigned early;		/* the operation ended without reaching it */

@@ -333,6 +333,7 @@ selftest(struct trial *p)
 	misses_who_is_gone(p);
 	hears_dead_judges(p);
 	steps_over_clocks(p);
+	selftest_places(p);
 	ran = inject_kill(p, &counter, &every, &t);
 	ok(ran && t.failures == 0 && t.tried == t.points && t.early == 0,
 	    "selftest: a right protocol, killed: %u points, %u failures",

@@ -8,4 +8,7 @@
 /* Prints its TAP lines. */
 void selftest(struct trial *p);
 
+/* The part of it in selftest_places.c. */
+void selftest_places(struct trial *p);
+
 #endif

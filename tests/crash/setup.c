@@ -15,6 +15,7 @@
  */
 #include <string.h>
 #include <unistd.h>
+#include "crash/places.h"
 #include "crash/setup.h"
 
 #define PLACE_MS 3000
@@ -44,7 +45,8 @@ set_up(struct trial *p, const struct scenario *sc, enum trial_mode mode,
 	p->mode = mode;
 	p->slow = slow;
 	/* the first in a queue looks again after 20 ms: once at full speed */
-	p->wait_ms = slow ? 130 << patience[mode] : 25;
+	p->wait_ms = slow ? (places_likely(p) ? 45 : 130) << patience[mode] :
+	    25;
 	p->ttl_ms = 30000;
 	if (stop) {
 		p->ttl_ms = sc->stop_ttl_ms != 0 ? sc->stop_ttl_ms : 40;
@@ -173,17 +175,26 @@ serve(struct trial *p, void *arg)
 		server_serve(p);
 }
 
-pid_t
-setup_trial(struct trial *p, const struct scenario *sc, enum trial_mode mode,
-    enum pace pace, pid_t *server)
+/* Records the operations in whose midst others are killed. */
+static bool
+record_middles(struct trial *p, const struct scenario *sc)
 {
 	for (int i = 0; i < TRIAL_PARTS; i++) {
 		const struct scenario *half = sc->roles[i].halfway;
 
 		if (half != NULL && middle_of(half)->trace.n == 0 &&
 		    !setup_record(p, half, MODE_KILL, &middle_of(half)->trace))
-			return -1;
+			return false;
 	}
+	return true;
+}
+
+pid_t
+setup_trial(struct trial *p, const struct scenario *sc, enum trial_mode mode,
+    enum pace pace, pid_t *server)
+{
+	if (!record_middles(p, sc))
+		return -1;
 	set_up(p, sc, mode, pace);
 	if (server != NULL) {
 		*server = trial_fork(p, serve, NULL);
@@ -199,21 +210,42 @@ setup_trial(struct trial *p, const struct scenario *sc, enum trial_mode mode,
 	    mode == MODE_STOP ? sc->finish : NULL);
 }
 
+/* A recording; if it is one of places, the last one, which knows them all. */
+static bool
+record(struct trial *p, const struct scenario *sc, enum trial_mode mode,
+    struct trace *t)
+{
+	struct trace now = { 0 };
+	bool good = record_middles(p, sc);
+	pid_t pid, server;
+
+	places_forget(mode == MODE_STOP);
+	for (int i = 0; good && (i == 0 || now.again) && i < PLACES_ROUNDS;
+	    i++) {
+		trace_free(&now);
+		pid = setup_trial(p, sc, mode, PACE_RECORD, mode == MODE_STOP ?
+		    &server : NULL);
+		good = pid > 0 && trace_record(p, pid, &now) &&
+		    !atomic_load(&p->blamed);
+		trial_sweep(p);
+	}
+	if (good)
+		trace_merge(t, &now);
+	else
+		trace_free(&now);
+	return good;
+}
+
 bool
 setup_record_on(struct trial *p, const struct scenario *sc,
     enum trial_mode mode, struct trace *t, int done, int n)
 {
-	pid_t pid, server;
 	bool good = true;
 
 	if (done == 0)
 		patience[mode] = 0;
 	for (int i = done; good && i < n; i++) {
-		pid = setup_trial(p, sc, mode, PACE_RECORD, mode == MODE_STOP ?
-		    &server : NULL);
-		good = pid > 0 && trace_record(p, pid, t) &&
-		    !atomic_load(&p->blamed);
-		trial_sweep(p);
+		good = record(p, sc, mode, t);
 		if (good && t->hides) {
 			trace_free(t);
 			i = -1;

@@ -28,6 +28,7 @@
 #include <unistd.h>
 #include "crash/inject.h"
 #include "crash/jobs.h"
+#include "crash/places.h"
 #include "crash/selftest.h"
 #include "tap.h"
 
@@ -80,18 +81,19 @@ static bool
 describe(enum trial_mode mode, const struct inject_tally *t, char *text,
     size_t size)
 {
+	const char *unit = t->sparse ? "points" : "instructions";
 	size_t len;
 
 	switch (mode) {
 	case MODE_KILL:
-		snprintf(text, size, "%u instructions, %u distinct states, %u "
-		    "killed, %u failures", t->instructions, t->states,
-		    t->tried, t->failures);
+		snprintf(text, size, "%u %s, %u distinct states, %u killed, "
+		    "%u failures", t->instructions, unit, t->states, t->tried,
+		    t->failures);
 		break;
 	case MODE_STOP:
-		snprintf(text, size, "%u instructions, %u distinct states, %u "
-		    "stopped, %u that block others, %u other failures",
-		    t->instructions, t->states, t->tried, t->blocking,
+		snprintf(text, size, "%u %s, %u distinct states, %u stopped, "
+		    "%u that block others, %u other failures",
+		    t->instructions, unit, t->states, t->tried, t->blocking,
 		    t->failures - t->blocking);
 		break;
 	case MODE_DOUBLE:
@@ -211,6 +213,7 @@ main(int argc, char **argv)
 	else
 		return usage();
 	trace_be_late(thorough);
+	places_wanted(!thorough && argv[1][0] != 'd');
 	if (scenario_count() > JOBS_SCENARIOS)
 		bail_out("more than %d scenarios", JOBS_SCENARIOS);
 	if (w.n == 0)

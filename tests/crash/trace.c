@@ -8,7 +8,8 @@
  * exec, so code and vDSO are at the same addresses in both, and the director
  * reads instructions from its own memory.
  *
- * Recording is PTRACE_SINGLESTEP from marker to marker.  Before each
+ * `step --thorough` and --full record by PTRACE_SINGLESTEP from marker to
+ * marker; without these places.c does, which costs a tenth.  Before each
  * instruction the shared memory is hashed; an instruction after which the hash
  * differs has changed it, and everything between two changes is, to everybody
  * else, one and the same state.  System calls count as changes on both sides,
@@ -38,7 +39,8 @@
 #include <unistd.h>
 #include "crash/breakpoint.h"
 #include "crash/scenario.h"
-#include "crash/state_hash.h"
+#include "crash/places.h"
+#include "crash/recording.h"
 #include "crash/step_over.h"
 #include "crash/system_call.h"
 #include "crash/tracee.h"
@@ -162,19 +164,8 @@ append(struct trace *t, struct point at)
 	return &t->at[t->n++];
 }
 
-/* The recording in progress. */
-struct recording {
-	struct trial *p;
-	pid_t pid;
-	struct trace *t;
-	struct state_hash sight;
-	uint64_t top, last;	/* of the stack; the hash */
-	uint32_t why;		/* the next point is worth a try */
-};
-
-/* Appends the point that it is at, and says whether the memory has changed. */
-static struct point *
-note(struct recording *r, uint64_t rip, uint64_t rsp)
+struct point *
+recording_note(struct recording *r, uint64_t rip, uint64_t rsp)
 {
 	uint32_t depth = (uint32_t)(r->top - rsp);
 	struct point here = { rip, depth, count(rip, depth), (uint32_t)r->t->n,
@@ -192,9 +183,8 @@ note(struct recording *r, uint64_t rip, uint64_t rsp)
 	return append(r->t, here);
 }
 
-/* It is at the entry to a system call, which `here` is before. */
-static void
-note_call(struct recording *r, struct point *here)
+void
+recording_note_call(struct recording *r, struct point *here)
 {
 	bool looks = system_call_looks(r->pid);
 
@@ -219,14 +209,15 @@ record_library(struct recording *r, struct spot *at)
 		changes = changes || state_hash_now(&r->sight) != r->last;
 		if (!tracee_at_call())
 			continue;
-		note_call(r, note(r, at->rip - SYSCALL_LEN, at->rsp));
+		recording_note_call(r, recording_note(r, at->rip - SYSCALL_LEN,
+		    at->rsp));
 		/* its other threads do not wait for it at a breakpoint */
 		if (!breakpoint_set(r->pid, 0, 0) ||
 		    !tracee_resume(r->p, r->pid, PTRACE_SYSCALL) ||
 		    !tracee_spot(r->p, r->pid, at))
 			return false;
 		state_hash_find(r->p, &r->sight);
-		(void)note(r, at->rip, at->rsp);
+		(void)recording_note(r, at->rip, at->rsp);
 	} while (at->rip != trace_end_rip() &&
 	    (at->rip != back || at->rsp <= inside));
 	if (changes && step_over_never(function))
@@ -245,14 +236,49 @@ record_next(struct recording *r, uint64_t from, struct spot *at)
 	return tracee_step(r->p, r->pid, at);
 }
 
+void
+recording_end(struct recording *r, struct point *last)
+{
+	last->why |= AT_END;
+	r->t->instructions = last->index;
+}
+
+/* Instruction by instruction. */
+static bool
+step_through(struct recording *r, struct spot at)
+{
+	uint64_t from = 0, here;
+	struct point *point;
+	bool lived = true;
+
+	while (lived) {
+		point = recording_note(r, at.rip, at.rsp);
+		if (at.rip == trace_end_rip()) {
+			recording_end(r, point);
+			break;
+		}
+		if (point->index == INSTRUCTIONS_MAX) {
+			blame(r->p, "more than %u instructions", point->index);
+			return false;
+		}
+		if (memcmp((const void *)(uintptr_t)at.rip, SYSCALL,
+		    SYSCALL_LEN) == 0)
+			recording_note_call(r, point);
+		here = at.rip;
+		lived = record_next(r, from, &at);
+		from = here;
+		if (r->why == AT_RETURN)
+			state_hash_find(r->p, &r->sight);
+	}
+	return lived;
+}
+
 static bool
 record(struct trial *p, pid_t pid, struct trace *t)
 {
 	struct recording r = { .p = p, .pid = pid, .t = t, .why = AT_BEGIN };
 	struct spot at;
-	uint64_t from = 0, here;
-	struct point *point;
-	bool lived = true;
+	bool lived;
 
 	t->late = late_sleep_make();
 	if (!tracee_spot(p, pid, &at))
@@ -262,34 +288,16 @@ record(struct trial *p, pid_t pid, struct trace *t)
 	state_hash_find(p, &r.sight);
 	r.last = state_hash_now(&r.sight);
 	t->states = 1;
-	while (lived) {
-		point = note(&r, at.rip, at.rsp);
-		if (at.rip == trace_end_rip()) {
-			point->why |= AT_END;
-			t->instructions = point->index;
-			break;
-		}
-		if (point->index == INSTRUCTIONS_MAX) {
-			blame(p, "more than %u instructions", point->index);
-			lived = false;
-			break;
-		}
-		if (memcmp((const void *)(uintptr_t)at.rip, SYSCALL,
-		    SYSCALL_LEN) == 0)
-			note_call(&r, point);
-		here = at.rip;
-		lived = record_next(&r, from, &at);
-		from = here;
-		if (r.why == AT_RETURN)
-			state_hash_find(p, &r.sight);
-	}
+	if (!be_late && places_usable(p, pid))
+		lived = places_record(&r, at);
+	else
+		lived = step_through(&r, at);
 	state_hash_end(&r.sight);
 	return lived;
 }
 
-/* True if that point, or one for a better reason, is in the first n of t. */
-static bool
-known(const struct trace *t, size_t n, const struct point *at)
+bool
+trace_has(const struct trace *t, size_t n, const struct point *at)
 {
 	uint32_t reasons = at->why == AT_LOOK ? ~0u : ~AT_LOOK;
 
@@ -306,46 +314,44 @@ trace_add(struct trace *t, const struct trace *other, size_t n)
 	size_t own = t->n;
 
 	for (size_t i = 0; i < n; i++)
-		if (other->at[i].why != 0 && !known(t, own, &other->at[i]))
+		if (other->at[i].why != 0 && !trace_has(t, own, &other->at[i]))
 			(void)append(t, other->at[i]);
 }
 
 bool
 trace_record(struct trial *p, pid_t pid, struct trace *t)
 {
-	struct trace now = { 0 };
 	cpu_set_t before;
 	bool lived;
-	size_t n = t->n;
 
 	tracee_watch(pid);
 	tracee_share_cpu(pid, &before);
-	lived = record(p, pid, &now);
+	lived = record(p, pid, t);
 	tracee_part_cpu(pid, &before);
 	trial_watch(0);
-	if (n == 0) {
-		*t = now;
-		return lived;
-	}
+	return lived;
+}
+
+void
+trace_merge(struct trace *t, struct trace *now)
+{
 	/* one of them met with a hitch, and went round and round: full speed
 	 * will not */
-	if (lived && now.instructions < t->instructions / 2) {
+	if (t->n == 0 || now->instructions < t->instructions / 2) {
 		trace_free(t);
-		*t = now;
-		return lived;
+		*t = *now;
+		return;
 	}
-	t->hides = t->hides || now.hides;
-	if (now.instructions / 2 > t->instructions) {
-		trace_free(&now);
-		return lived;
+	t->hides = t->hides || now->hides;
+	if (now->instructions / 2 > t->instructions) {
+		trace_free(now);
+		return;
 	}
-	if (lived)
-		trace_add(t, &now, now.n);
-	now.late->next = t->late;	/* points lead there */
-	t->late = now.late;
-	now.late = NULL;
-	trace_free(&now);
-	return lived;
+	trace_add(t, now, now->n);
+	now->late->next = t->late;	/* points lead there */
+	t->late = now->late;
+	now->late = NULL;
+	trace_free(now);
 }
 
 void

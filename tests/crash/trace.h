@@ -17,6 +17,7 @@
 #define AT_END		0x20u	/* the operation is done */
 #define AT_LOOK		0x40u	/* on either side of a system call that only
 				 * looks: nobody else can tell these apart */
+#define AT_BETWEEN	0x80u	/* of a sample of what lies between */
 
 /* A place in a run: before the occ-th time that the instruction at rip is
  * executed with the stack that deep. */
@@ -36,6 +37,8 @@ struct trace {
 	uint32_t states;	/* distinct states in it, one after the other */
 	bool hides;		/* a change may be further on than it seems:
 				 * to be recorded again */
+	bool sparse;		/* only places are in it (places.c) ... */
+	bool again;		/* ... and some were not known before */
 	struct late_sleep *late;	/* of each recording */
 };
 
@@ -75,8 +78,15 @@ void trace_be_late(bool late);
 pid_t trace_start(struct trial *p, trial_fn *prepare, trial_fn *act,
     trial_fn *finish);
 
-/* Step it to the end of act and write down what is seen on the way. */
+/* Take it to the end of act and write down what is seen on the way.  *t is
+ * empty.  (t->again: the same once more, from trace_start().) */
 bool trace_record(struct trial *p, pid_t pid, struct trace *t);
+
+/* Put another recording of the same operation to t; it is gone then. */
+void trace_merge(struct trace *t, struct trace *now);
+
+/* True if that point, or one for a better reason, is in the first n of t. */
+bool trace_has(const struct trace *t, size_t n, const struct point *at);
 
 /*
  * Add to t what is new in the first n points of another recording of the same

@@ -7,13 +7,14 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include "crash/breakpoint.h"
+#include "crash/guard.h"
 #include "crash/tracee.h"
 
 #define SPAN_MS 30000		/* no operation takes longer than this */
 
 static int64_t span_ms = SPAN_MS;
 static unsigned long stops;	/* since the watch was set */
-static bool at_call;
+static bool at_call, at_fault;
 
 void
 tracee_span(int64_t ms)
@@ -69,6 +70,7 @@ resume_once(struct trial *p, pid_t pid, enum __ptrace_request how)
 	long sig = 0;
 	int status;
 
+	at_fault = false;
 	for (;;) {
 		if (ptrace(how, pid, NULL, sig) != 0)
 			return lost(p, pid);
@@ -78,7 +80,8 @@ resume_once(struct trial *p, pid_t pid, enum __ptrace_request how)
 		stops++;
 		sig = WSTOPSIG(status);
 		at_call = sig == (SIGTRAP | 0x80);	/* ptrace(2) */
-		if (sig == SIGTRAP || at_call)
+		at_fault = sig == SIGSEGV && guard_was_hit(pid);
+		if (sig == SIGTRAP || at_call || at_fault)
 			return true;
 	}
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
@@ -121,7 +124,7 @@ tracee_resume(struct trial *p, pid_t pid, enum __ptrace_request how)
 	if (breakpoint_is_at(pid, regs.rip)) {
 		if (!leave_breakpoint(p, pid, regs.rip, how))
 			return false;
-		if (at_call || how == PTRACE_SINGLESTEP)
+		if (at_call || at_fault || how == PTRACE_SINGLESTEP)
 			return true;
 		if (ptrace(PTRACE_GETREGS, pid, NULL, &regs) != 0)
 			return lost(p, pid);
@@ -130,7 +133,7 @@ tracee_resume(struct trial *p, pid_t pid, enum __ptrace_request how)
 	}
 	if (!resume_once(p, pid, how))
 		return false;
-	if (at_call || how == PTRACE_SINGLESTEP)
+	if (at_call || at_fault || how == PTRACE_SINGLESTEP)
 		return true;
 	/* its int3 has been executed */
 	if (ptrace(PTRACE_GETREGS, pid, NULL, &regs) != 0)
@@ -145,6 +148,18 @@ bool
 tracee_at_call(void)
 {
 	return at_call;
+}
+
+bool
+tracee_at_fault(void)
+{
+	return at_fault;
+}
+
+bool
+tracee_finish_call(struct trial *p, pid_t pid)
+{
+	return resume_once(p, pid, PTRACE_SYSCALL);
 }
 
 bool

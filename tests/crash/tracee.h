@@ -39,6 +39,12 @@ bool tracee_resume(struct trial *p, pid_t pid, enum __ptrace_request how);
  * PTRACE_SYSCALL.) */
 bool tracee_at_call(void);
 
+/* True if it was about to write to what is guarded (guard.h). */
+bool tracee_at_fault(void);
+
+/* It is at the entry to a system call: to the way out. */
+bool tracee_finish_call(struct trial *p, pid_t pid);
+
 /* It and this process to the processor that this one is on; *before: where they
  * could be.  And back. */
 void tracee_share_cpu(pid_t pid, cpu_set_t *before);
