@@ -170,7 +170,7 @@ no_event(const struct lh_log_entry *event, void *arg)
 	return 0;
 }
 
-static struct lh_lease got;
+static struct lh_lease got, both[2];
 static const uint64_t request[2] = { 7, 0 }, new_request[2] = { 8, 0 };
 
 #define OP(name, call) \
@@ -244,7 +244,7 @@ OP(asked, lh_lease_asked(w->lh, &w->held))
 OP(ask, lh_ask_release(w->lh, "held", w->held.id, w->held.token))
 OP(break_lease, lh_break(w->lh, "held", w->held.id, w->held.token))
 OP(many, lh_acquire_many(w->lh, (struct lh_item[]){ { "a", 0, 0 }, { "b", 0, 0
-    } }, 2, TRY(0), &got))
+    } }, 2, TRY(0), both))
 OP(with, lh_with(w->lh, "new", NULL, no_with, NULL, &(int){ 0 }))
 OP(lock_acquire, lh_lock_acquire(w->idle, NULL))
 OP(lock_release, lh_lock_release(w->lock))
