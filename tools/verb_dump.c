@@ -237,7 +237,8 @@ print_key(const struct lh_dump_key *k, void *arg)
 		return append_json(d, d->keys, o, bad);
 	}
 	printf("key %s, %s, token %" PRIu64 ", slot %" PRIu32 ", word %s\n",
-	    text_name(name, info->key), info->n_holders == 0 ? "free" : "held",
+	    text_name(name, info->key), info->n_holders > 0 ? "held" :
+	    info->inconsistent ? "inconsistent" : "free",
 	    info->token, k->slot, word);
 	for (i = 0; i < info->n_holders; i++)
 		print_party(d, &info->holders[i]);

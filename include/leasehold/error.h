@@ -56,7 +56,8 @@ const char *lh_strerror(int error);
  * Describes the failure of this thread's last failed call in one or two
  * sentences: the fact, the blocker (for -EAGAIN and -ETIMEDOUT the holder and
  * its process), the remedy.  Empty before the first failure.  Valid until the
- * next leasehold call of this thread.
+ * next leasehold call of this thread.  Names in it are printable: a control
+ * byte is \xNN, and a backslash is doubled.
  */
 const char *lh_error_detail(void);
 

@@ -18,6 +18,7 @@
 #include "inspect/describe_claim.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "shm/consistency.h"
 #include "shm/readers.h"
 #include "shm/key_bytes.h"
 #include "shm/lock_word.h"
@@ -243,6 +244,7 @@ report_key(struct dump *d, uint32_t i)
 	info.scope = sh32_load(&d->slot->key_info) & KEY_LOCAL ? LH_LOCAL :
 	    LH_EPHEMERAL;
 	info.mode = word_mode(t.word) == WORD_S ? LH_SHARED : LH_EXCLUSIVE;
+	info.inconsistent = lhi_consistency_lost(d->slot, t.word);
 	info.value_len = (uint32_t)lhi_value_len(&d->im.v, d->slot);
 	info.n_holders = d->holders.n;
 	info.holders = d->holders.p;

@@ -24,6 +24,8 @@ run lh status k
 like "$out" "a robust holder did not release it" "killed: status shows the note"
 is "$(lh status --json k | jq .inconsistent)" true "  also in JSON"
 is "$(lh list | awk '$1 == "k" {print $2}')" inconsistent "  list, too"
+like "$(lh dump)" "key k, inconsistent, token" "  and dump"
+is "$(lh dump --json | jq '.keys[0].inconsistent')" true "  as JSON"
 run lh explain k
 is "$status" 1 "  explain: nobody holds it"
 like "$out" "'k' is free, but inconsistent" "  but it is not said to be free"
