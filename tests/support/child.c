@@ -107,7 +107,7 @@ t_fork(int (*fn)(void *arg), void *arg)
 int
 t_reap(pid_t pid, int64_t ms)
 {
-	int64_t end_ns = t_now_ns() + ms * T_NS_PER_MS;
+	int64_t begin_ns = t_now_ns(), end_ns = begin_ns + ms * T_NS_PER_MS;
 	bool late = false;
 	int st;
 
@@ -124,7 +124,7 @@ t_reap(pid_t pid, int64_t ms)
 			late = true;
 			kill(pid, SIGKILL);
 		}
-		t_nap();
+		t_nap_since(begin_ns);
 	}
 	if (late)
 		return -ETIMEDOUT;

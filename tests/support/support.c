@@ -24,6 +24,8 @@
 #endif
 
 #define WATCHDOG_S	60
+#define NAP_NS		200000
+#define LONGEST_NAP_NS	2000000
 #define MAX_TABLES	256
 #define MAX_PATHS	(2 * MAX_TABLES)
 
@@ -143,7 +145,17 @@ t_sleep_ms(int64_t ms)
 void
 t_nap(void)
 {
-	struct timespec ts = { .tv_nsec = 200000 };
+	struct timespec ts = { .tv_nsec = NAP_NS };
+
+	nanosleep(&ts, NULL);
+}
+
+void
+t_nap_since(int64_t then_ns)
+{
+	int64_t ns = (t_now_ns() - then_ns) / 16;
+	struct timespec ts = { .tv_nsec = ns < NAP_NS ? NAP_NS :
+	    ns > LONGEST_NAP_NS ? LONGEST_NAP_NS : ns };
 
 	nanosleep(&ts, NULL);
 }

@@ -61,14 +61,19 @@ void t_sleep_ms(int64_t ms);
 /* Sleep until a point on the clock. */
 void t_sleep_until(int64_t ns);
 
-/* True as soon as cond is, looked at 5,000 times a second for ms. */
+/* True as soon as cond is.  It is looked at for ms: 5,000 times a second at
+ * first, and 500 times when it takes long (t_nap_since). */
 #define t_until(ms, cond) __extension__ ({ \
-	int64_t t_end_ = t_now_ns() + (ms) * T_NS_PER_MS; \
+	int64_t t_begin_ = t_now_ns(), t_end_ = t_begin_ + \
+	    (ms) * T_NS_PER_MS; \
 	bool t_held_; \
 	while (!(t_held_ = (cond)) && t_now_ns() < t_end_) \
-		t_nap(); \
+		t_nap_since(t_begin_); \
 	t_held_; })
+
+/* Sleeps for 200 us; or for a 16th of the time since then, up to 2 ms. */
 void t_nap(void);
+void t_nap_since(int64_t then_ns);
 
 /* Whether fn says true in one of so many tries. */
 bool t_tries(int tries, bool (*fn)(void *arg), void *arg);
