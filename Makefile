@@ -86,6 +86,8 @@ LIB_SRC	:= $(wildcard $(addprefix src/,$(addsuffix /*.c,base prim fence \
 # What only checks is compiled several sources at a time (tools/join), because to
 # start a compiler took half of the time; what is installed, file by file.
 JOINING	:= $(if $(filter asan tsan hooks,$(F)),$(COMPILED))
+TESTED_asan := unit behaviour shim
+TESTED_hooks := replay
 # (hooks.c is what a replay has in its place)
 APART	:= $(OPTIMISED:%=%.c) src/prim/hooks.c
 join_lib := $(filter-out $(APART),$(LIB_SRC))
@@ -138,6 +140,14 @@ FUZZERS	:= $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/%)
 REPLAYS	:= $(call slow_first,$(filter-out %/replay, \
 	   $(call progs,tests/replay/*.c)))
 FENCES	:= $(addprefix $(BUILD)/tests/fence/,images claimants rivals)
+# The tests of a folder are joined too, but those that are linked apart.
+TESTED	:= $(if $(JOINING),$(TESTED_$(F)))
+apart_tests := $(call marked,alone) $(call marked,release) \
+	   tests/unit/api-beside-openssl tests/replay/replay
+$(foreach d,$(TESTED),$(eval join_tests-$d := $(filter-out \
+	   $(apart_tests:%=%.c),$(wildcard tests/$d/*.c))))
+JOINED_TESTS := $(TESTED:%=build/joined/tests-%.mk)
+-include $(JOINED_TESTS)
 FLIPS	:= $(BUILD)/tests/flips/flips
 
 .PHONY: man all lib tool reaperd shim tests daemon-tests shim-tests cxx replays step chaos demo \
@@ -176,7 +186,9 @@ build/man/made: tools/man3 doc/api.md $(wildcard include/*.h include/*/*.h \
 tool: $(TOOL)
 reaperd: $(REAPERD)
 shim: $(SHIMD)
-tests: $(TESTS)
+# (not what is not run under ASan)
+tests: $(filter-out $(if $(filter asan,$(F)),$(addprefix $(BUILD)/,$(call \
+    marked,release))),$(TESTS))
 daemon-tests: $(DAEMON_TESTS)
 shim-tests: $(SHIM_TESTS)
 cxx: $(CXX_TEST)
@@ -216,7 +228,7 @@ $(BUILD)/%.o: %.c $$(call prefix,$$*)
 
 # a list that has changed, and a source or a header
 build/joined/%.mk: tools/join $$(join_$$*) $(wildcard include/*/*.h src/*/*.h \
-    src/*/*/*.h) $$(if $$(filter-out $$(sources_$$*),$$(join_$$*))$$(filter-out \
+    src/*/*/*.h tests/*.h tests/*/*.h tests/shim/*/*.h) $$(if $$(filter-out $$(sources_$$*),$$(join_$$*))$$(filter-out \
     $$(join_$$*),$$(sources_$$*)),FORCE)
 	$(call say,JOIN)
 	$(Q)tools/join build/joined/$* $(join_$*)
@@ -227,12 +239,19 @@ $(BUILD)/joined/%.o: build/joined/%.c $$(call prefix,src/$$*)
 	$(Q)$(CC) $(ALL_CFLAGS) -I. $(addprefix -include-pch ,$(filter %.pch,$^)) \
 	    -MMD -MP -c -o $@ $< || { tools/missing $(CC); exit 1; }
 
+$(BUILD)/joined/tests-%.o: build/joined/tests-%.c $$(call prefix,tests/unit/$$*)
+	$(made_dir)
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) -I. $(EXTRA_tests) $(RENAME) \
+	    $(addprefix -include-pch ,$(filter %.pch,$^)) \
+	    -MMD -MP -c -o $@ $< || { tools/missing $(CC); exit 1; }
+
 # A replay computes nothing; the stepper does.  UBSan judges the library and the
 # daemons, not the tests: a third of what compiling these takes.
 # tests/support/tap.c has the functions of tap.h.
 EXTRA_tests = -Itests $(if $(filter asan,$(F)),-O0 -g1 -fno-sanitize=undefined, \
-	   $(if $(filter tests/replay/%,$*),-O0 -g1,$(QUICK_CC))) \
-	   $(if $(filter $(SUPPORTED) tests,$*),-DTAP_SHARED)
+	   $(if $(filter tests/replay/% replay/%,$*),-O0 -g1,$(QUICK_CC))) \
+	   $(if $(filter $(SUPPORTED) tests $(TESTED:%=%/%),$*),-DTAP_SHARED)
 EXTRA_bench := -Ibench
 EXTRA_tools := -Itools
 
@@ -262,8 +281,12 @@ IN_ONE	:= $(filter-out $(ALONE),$(TESTS) $(SHIM_TESTS) $(REPLAYS))
 ONES	:= $(addprefix $(BUILD)/,$(addsuffix /all-in-one,tests/unit \
 	   tests/behaviour tests/shim tests/replay))
 of_one	= $(sort $(filter $(BUILD)/$(1)/%,$(IN_ONE)))
+objects_of_one = $(joined_tests-$(1):%=$(BUILD)/joined/tests-$(1)/%.o) \
+	   $(addsuffix .o,$(filter-out $(join_tests-$(1):%.c=$(BUILD)/%), \
+	   $(call of_one,tests/$(1))))
 $(IN_ONE:%=%.o): RENAME = -Wno-missing-prototypes \
     -Dmain=main_of_$(subst -,_,$(basename $(@F)))
+$(BUILD)/joined/tests-%.o: RENAME = -Wno-missing-prototypes
 $(IN_ONE:%=%.o): tests/support/multicall.h
 
 # which tests there are changes when one is added, or removed
@@ -291,7 +314,7 @@ $(IN_ONE): $$(@D)/all-in-one ;
 
 $(BUILD)/tests/unit/all-in-one $(BUILD)/tests/behaviour/all-in-one: \
     $(BUILD)/%/all-in-one: $(BUILD)/%/all-in-one.o \
-    $$(addsuffix .o,$$(call of_one,$$*)) \
+    $$(call objects_of_one,$$(notdir $$*)) \
     $(call objs,tests/support/*.c) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with)
@@ -314,7 +337,7 @@ $(CXX_TEST): $(patsubst %.cc,$(BUILD)/%.o,$(wildcard tests/cxx/*.cc)) $(LIB_A)
 	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/tests/replay/all-in-one: $(BUILD)/tests/replay/all-in-one.o \
-    $(addsuffix .o,$(call of_one,tests/replay)) $(BUILD)/tests/replay/replay.o \
+    $(call objects_of_one,replay) $(BUILD)/tests/replay/replay.o \
     $(call objs,tests/support/*.c) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with)
@@ -368,7 +391,8 @@ $(SHIM_PB).o: $(SHIM_PB).c
 	$(call say,CC)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-SHIM_TEST_OBJ := $(SHIM_TESTS:%=%.o) $(call objs,tests/shim/support/*.c)
+SHIM_TEST_OBJ := $(SHIM_TESTS:%=%.o) $(call objs,tests/shim/support/*.c) \
+    $(call objects_of_one,shim)
 $(SHIM_OBJ) $(SHIM_TEST_OBJ): ALL_CFLAGS += -I$(BUILD)/src
 $(filter-out $(SHIM_PB).o,$(SHIM_OBJ)) $(SHIM_TEST_OBJ): | $(SHIM_PB).h
 
@@ -387,7 +411,7 @@ $(SHIM_SUPPORT): $(call objs,tests/shim/support/*.c)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
 $(BUILD)/tests/shim/all-in-one: $(BUILD)/tests/shim/all-in-one.o \
-    $(addsuffix .o,$(call of_one,tests/shim)) $(SHIM_SUPPORT) \
+    $(call objects_of_one,shim) $(SHIM_SUPPORT) \
     $(call objs,tests/support/*.c) $(SHIM_A) $(DAEMON_A) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with) $(SHIM_LIBS) -linih
