@@ -21,9 +21,10 @@ key_acquire_lent(struct lh_key *k, const struct lhi_ref ref,
 	    lhi_key_acquire_rest(k, UNTOUCHED, ref, opts, lease);
 }
 
-/* Acquires an opened key for which lhi_acquire_usual() was not tried. */
+/* Acquires an opened key without what the claim cache remembers of it, but for
+ * a right to it. */
 static __attribute__((noinline)) int
-key_acquire_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
+key_acquire_afresh(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *lease)
 {
 	const struct lhi_ref ref = lhi_ref_at(&k->lh->v,
@@ -36,6 +37,68 @@ key_acquire_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
 	    (opts == NULL || lhi_has_usual_opts(m, opts, ref.slot_ref)))
 		return key_acquire_lent(k, ref, opts, lease);
 	return lhi_key_acquire_at_once(k, ref, opts, lease);
+}
+
+/* Claim r did not get the key on its straight path, or only just (LATE). */
+static __attribute__((noinline)) int
+key_acquire_again_other(struct lh_key *k, enum lhi_how how,
+    struct lhi_cached_claim *r, struct lh_lease *l)
+{
+	if (how == LATE)
+		return lhi_key_acquire_rest(k, how, lhi_ref_at(&k->lh->v,
+		    __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED)), NULL, l);
+	if (how == OUTDONE)
+		lhi_acquire_retract(lhi_claim_cache_current, r);
+	return key_acquire_afresh(k, NULL, l);
+}
+
+/*
+ * The straight path of a thread that holds another lease, by claim 0, without
+ * options: a later claim had the key of the handle last.  Each claim of the
+ * group remembers its key in the same way.
+ */
+static __attribute__((noinline)) int
+key_acquire_again(struct lh_key *k, struct lhi_claim_cache *m,
+    struct lh_lease *l)
+{
+	uint64_t slot_ref = __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED);
+	struct lhi_cached_claim *r;
+	struct timespec ts;
+	enum lhi_how how;
+	uint64_t head;
+	lhi_pair use;
+
+	for (r = m->rec + 1; r < m->rec + SHM_GROUP; r++)
+		if (r->slot_ref == slot_ref || lhi_mutant_on(again_any_key))
+			break;
+	if (unlikely(r == m->rec + SHM_GROUP))
+		return key_acquire_afresh(k, NULL, l);
+	how = unlikely(r->use != CACHED_FREE) || lhi_mutant_on(use_number) ?
+	    UNTOUCHED : lhi_swap_usual_of(m, r, 0);
+	if (unlikely(how != GRANTED))
+		return key_acquire_again_other(k, how, r, l);
+	head = lhi_lease_head_of(slot_ref, LH_EXCLUSIVE);
+	memcpy(l, &head, sizeof(head));
+	l->id[0] = lhi_claim_cache_session_id(m);
+	memcpy(&use, &r->id, sizeof(use));
+	lhi_pair_store(&l->id[1], use);
+	l->expires_ns = m->expires_ns;
+	lhi_coarse(&ts);
+	return likely(lhi_is_same_tick(m, &ts)) ? 0 :
+	    key_acquire_again_other(k, LATE, r, l);
+}
+
+/* Acquires an opened key for which lhi_acquire_usual() was not tried. */
+static __attribute__((noinline)) int
+key_acquire_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
+    struct lh_lease *lease)
+{
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
+
+	if (opts == NULL && m->usual == k->lh &&
+	    lhi_cached_claim_now(&m->rec[0]) != CACHED_FREE)
+		return key_acquire_again(k, m, lease);
+	return key_acquire_afresh(k, opts, lease);
 }
 
 /* The same, not on the straight path where tokens rise over all keys. */

@@ -50,17 +50,17 @@ lhi_claim_0_may_stay(const struct lh_key *k, uint64_t slot_ref)
  * would be pushed in every call.
  */
 static inline __attribute__((always_inline)) enum lhi_how
-lhi_swap_usual(struct lhi_claim_cache *m, uint64_t kind)
+lhi_swap_usual_of(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
+    uint64_t kind)
 {
 	static const lhi_pair next = { 1, 1 };
-	struct lhi_cached_claim *r = &m->rec[0];
 	struct shm_slot *s = r->slot;
 	uint64_t w = r->word, held;
 	lhi_pair use;
 
 	if (unlikely(w & WORD_IS_X) || unlikely(w >= r->limit))
 		return UNTOUCHED;
-	sh64_store(&m->claims->state, (r->id << SEQ_SHIFT) +
+	sh64_store(&m->claims[r - m->rec].state, (r->id << SEQ_SHIFT) +
 	    m->announce);					/* claim #1 */
 	lhi_point("acquire.announced");
 	held = w + FREE_TO_X + r->held_low - kind;
@@ -74,6 +74,13 @@ lhi_swap_usual(struct lhi_claim_cache *m, uint64_t kind)
 	memcpy(&use, &r->id, sizeof(use));
 	lhi_pair_store(&r->id, use + next);	/* id and token */
 	return GRANTED;
+}
+
+/* The same of claim 0. */
+static inline __attribute__((always_inline)) enum lhi_how
+lhi_swap_usual(struct lhi_claim_cache *m, uint64_t kind)
+{
+	return lhi_swap_usual_of(m, &m->rec[0], kind);
 }
 
 /* Fills in the lease that claim 0 was just granted, and looks at the clock. */
