@@ -19,6 +19,7 @@
 #include "daemon/text.h"
 #include "blocker.h"
 #include "show.h"
+#include "show_state.h"
 
 const struct lh_party *
 blocker_first_writer(const struct lh_key_info *info, uint32_t rank)
@@ -61,6 +62,13 @@ blocker_text(char buf[BLOCKER_TEXT_MAX], struct lh *lh,
 
 	if (info->n_holders == 0) {
 		(void)snprintf(buf, BLOCKER_TEXT_MAX, "free, others go first");
+		return buf;
+	}
+	if (show_state_by_shim(info)) {
+		(void)snprintf(buf, BLOCKER_TEXT_MAX, info->others ==
+		    LH_OTHERS_HOLD ? "held on another host: %s" :
+		    "leasehold-shimd keeps it for the cluster: %s",
+		    show_state_where(info));
 		return buf;
 	}
 	p = show_oldest(info);

@@ -14,12 +14,15 @@
 #include <leasehold.h>
 #include "log_now.h"
 #include "moment.h"
+#include "show_state.h"
 
 static int
 note_holders(const struct lh_key_info *info, void *arg)
 {
 	struct log_now *now = arg;
 
+	now->elsewhere = show_state(info) == KEY_ELSEWHERE ||
+	    show_state(info) == KEY_UNKNOWN;
 	if (info->n_holders == 0)
 		return 0;
 	now->leases = calloc(info->n_holders, sizeof(*now->leases));
@@ -47,7 +50,7 @@ log_now_ask(struct log_now *now, const struct log_opts *o)
 	if (error != 0)
 		return 0;
 	error = lh_status(lh, o->key, NULL, note_holders, now);
-	now->asked = error == 0 || error == -ENOENT;
+	now->asked = (error == 0 || error == -ENOENT) && !now->elsewhere;
 	(void)lh_close(lh);
 	return error == -ENOMEM ? error : 0;
 }

@@ -40,6 +40,7 @@
 #include "message.h"
 #include "output.h"
 #include "show.h"
+#include "show_state.h"
 
 int
 show_json(json_t *value, int status)
@@ -286,6 +287,8 @@ set_optional_members(json_t *o, int64_t zero_ms, const struct lh_party *p)
 		{ LH_PARTY_SESSION, "in_session" },
 		{ LH_PARTY_ENDS_WITH_SESSION, "ends_with_session" },
 		{ LH_PARTY_BOUND, "bound" },
+		{ LH_PARTY_FOR_CLUSTER, "for_cluster" },
+		{ LH_PARTY_ENDS_WITH_RIGHT, "ends_with_right" },
 	};
 	int bad = 0;
 
@@ -388,6 +391,9 @@ json_t *
 show_key_at(int64_t zero_ms, const char *table, const char *key,
     const struct lh_key_info *info)
 {
+	static const char *const others[] = {
+		"not asked", "nobody", "held", "unknown"
+	};
 	const char *state = "unknown";
 	json_t *o = json_object();
 	int bad;
@@ -395,7 +401,7 @@ show_key_at(int64_t zero_ms, const char *table, const char *key,
 	if (o == NULL)
 		return NULL;
 	if (info != NULL)
-		state = info->n_holders > 0 ? "held" : "free";
+		state = show_state_words(show_state(info));
 	bad = json_object_set_new(o, "table", json_string(table));
 	bad |= show_set_bytes(o, "key", key);
 	bad |= json_object_set_new(o, "state", json_string(state));
@@ -417,6 +423,9 @@ show_key_at(int64_t zero_ms, const char *table, const char *key,
 		if (info->elsewhere != NULL)
 			bad |= json_object_set_new(o, "cluster",
 			    json_string(info->elsewhere));
+		if (info->others != LH_OTHERS_UNASKED)
+			bad |= json_object_set_new(o, "elsewhere",
+			    json_string(others[info->others % 4]));
 		if (info->inconsistent)
 			bad |= json_object_set_new(o, "inconsistent",
 			    json_true());

@@ -171,6 +171,13 @@ report_gone(const struct pair *p, party_change_fn fn, void *arg)
 	return e;
 }
 
+/* True if the end moves on with the host's right: nobody renews the lease. */
+static bool
+is_end_of_right(const struct lh_party *p)
+{
+	return (p->flags & LH_PARTY_ENDS_WITH_RIGHT) != 0;
+}
+
 static int
 report_present(const struct pair *p, party_change_fn fn, void *arg)
 {
@@ -180,7 +187,8 @@ report_present(const struct pair *p, party_change_fn fn, void *arg)
 		const struct key_party *now = &p->now[i];
 		const struct key_party *was = find_party(p->was, p->n_was, now);
 
-		if (was != NULL && now->p.expires_ns == was->p.expires_ns)
+		if (was != NULL && (now->p.expires_ns == was->p.expires_ns ||
+		    is_end_of_right(&now->p) || is_end_of_right(&was->p)))
 			continue;
 		if (was != NULL)
 			e = fn(CHANGE_RENEWED, was, now, arg);

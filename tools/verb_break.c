@@ -21,6 +21,7 @@
 #include "output.h"
 #include "parse.h"
 #include "show.h"
+#include "show_state.h"
 #include "verbs.h"
 
 static const char help[] =
@@ -60,6 +61,8 @@ struct break_args {
 	uint64_t token;		/* its token when it was found */
 	bool json;
 	bool ask;		/* only request the release */
+	enum key_state state;	/* what lh_status() found */
+	char where[300];	/* which hosts have it, in words */
 };
 
 /* Prints the holders that are about to lose the lease. */
@@ -69,6 +72,11 @@ print_holders(const struct lh_key_info *info, void *arg)
 	char name[NAME_MAX_TEXT], who[PARTY_MAX], held[SPAN_MAX];
 	struct break_args *b = arg;
 
+	b->state = show_state(info);
+	(void)snprintf(b->where, sizeof(b->where), "%s",
+	    show_state_where(info));
+	if (b->state != KEY_HELD && !b->json)
+		return 0;
 	for (uint32_t i = 0; i < info->n_holders; i++) {
 		const struct lh_party *p = &info->holders[i];
 
@@ -96,9 +104,17 @@ break_or_ask(struct break_args *b)
 
 	(void)text_name(name, b->key);
 	e = lh_status(b->lh, b->key, NULL, print_holders, b);
-	if (e == 0)
+	if (e == 0 && b->state == KEY_HELD)
 		e = b->ask ? lh_ask_release(b->lh, b->key, b->id, b->token) :
 		    lh_break(b->lh, b->key, b->id, b->token);
+	if (b->state == KEY_ELSEWHERE || b->state == KEY_UNKNOWN) {
+		message(b->state == KEY_ELSEWHERE ? "'%s' is held on another "
+		    "host: %s; %s there" : "no process of this host holds "
+		    "'%s': %s; %s where it is held", name, b->where, b->ask ?
+		    "ask for it" : "end its lease");
+		return output_flush(b->state == KEY_ELSEWHERE ? EX_BUSY :
+		    EX_AWAY);
+	}
 	if (e == -ENOENT || e == -ESTALE || e == 0) {
 		message("%s '%s'", e == -ESTALE ? "that lease does not hold" :
 		    "nobody holds", name);

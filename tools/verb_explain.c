@@ -31,6 +31,7 @@
 #include "output.h"
 #include "parse.h"
 #include "show.h"
+#include "show_state.h"
 #include "verbs.h"
 
 #define HOPS_MAX 8
@@ -42,7 +43,8 @@ static const char help[] =
 "\n"
 "Prints who holds KEY, what they do, what they wait for in turn, who waits\n"
 "for KEY, and what you could do.\n"
-"Exit status 0: it is held or waited for; 1: it is free.\n"
+"Exit status 0: it is held (also on another host of its cluster) or waited\n"
+"for; 1: it is free; 69: the cluster does not say.\n"
 "\n"
 "      --json        print JSON: an array of the keys visited\n"
 "      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
@@ -57,7 +59,7 @@ struct explain {
 	uint32_t n;		/* number of keys; the last is being read */
 	json_t *list;		/* NULL: print words */
 	bool no_memory;
-	bool busy;		/* the first key is held, or waited for */
+	int status;		/* is the first key held, or waited for? */
 	char next[KEY_MAX + 1];	/* the key that a holder of it waits for; or
 				 * "" */
 };
@@ -171,11 +173,20 @@ print_holder(struct explain *x, const struct lh_party *p, int64_t now)
 	char name[NAME_MAX_TEXT];
 	bool in_session = (p->flags & LH_PARTY_SESSION) != 0;
 
+	if ((p->flags & LH_PARTY_FOR_CLUSTER) != 0) {
+		printf("  in this table %s keeps it, for the cluster: no "
+		    "process of this host has it\n", show_party(who, p));
+		return;
+	}
 	printf("  %s, uid %" PRIu32 ", %s, token %" PRIu64 "%s\n",
 	    show_party(who, p), p->uid, show_mode(p->mode), p->token,
 	    show_info(info, ": ", p));
 	printf("    has held it for %s", text_span(span, now - p->since_ns));
-	if (p->policy == LH_POLICY_STRICT)
+	if ((p->flags & LH_PARTY_ENDS_WITH_RIGHT) != 0)
+		printf("; its lease ends in %s, with this host's right to the "
+		    "key, unless the cluster confirms that\n", text_span(span,
+		    p->expires_ns - now));
+	else if (p->policy == LH_POLICY_STRICT)
 		printf("; holds it until it %s\n", in_session ? "is released" :
 		    "gives it back, or dies");
 	else
@@ -210,6 +221,22 @@ print_waiter(const struct lh_party *p, int64_t now, bool mine)
 	    mine ? " (this process)" : "", show_info(info, ": ", p));
 }
 
+static const char *
+state_phrase(const struct lh_key_info *info)
+{
+	switch (show_state(info)) {
+	case KEY_HELD:
+		return "held by";
+	case KEY_ELSEWHERE:
+		return "held on another host";
+	case KEY_UNKNOWN:
+		return "held by nobody in this table, and perhaps on another "
+		    "host";
+	default:
+		return info->inconsistent ? "free, but inconsistent" : "free";
+	}
+}
+
 /* For a key that another key's holder waits for, prints only its holders. */
 static void
 print_key(struct explain *x, const struct lh_key_info *info)
@@ -219,9 +246,8 @@ print_key(struct explain *x, const struct lh_key_info *info)
 	uint32_t i;
 
 	printf("%s'%s' is %s%s\n", x->n == 1 ? "" : "\n",
-	    text_name(name, info->key), info->n_holders > 0 ? "held by" :
-	    info->inconsistent ? "free, but inconsistent" : "free",
-	    info->moved ? " (changed while it was read)" : "");
+	    text_name(name, info->key), state_phrase(info), info->moved ?
+	    " (changed while it was read)" : "");
 	for (i = 0; i < info->n_holders && i < READERS_MAX; i++)
 		print_holder(x, &info->holders[i], now);
 	if (i < info->n_holders)
@@ -233,6 +259,8 @@ print_key(struct explain *x, const struct lh_key_info *info)
 		printf("  and this host has no right to it in the cluster\n");
 	if (info->elsewhere != NULL)
 		printf("  %s\n", info->elsewhere);
+	if (show_state(info) == KEY_ELSEWHERE)
+		printf("  %s\n", SHOW_STATE_IN_USE);
 	if (info->delayed_ns > 0)
 		printf("  and stays so for %s: it was held by a session that "
 		    "ended uncleanly\n", text_span(span, info->delayed_ns));
@@ -256,7 +284,8 @@ explain_key(const struct lh_key_info *info, void *arg)
 	json_t *o;
 
 	if (x->n == 1)
-		x->busy = info->n_holders + info->n_waiters > 0;
+		x->status = info->n_waiters > 0 ? EX_YES :
+		    show_state_status(show_state(info));
 	x->next[0] = '\0';
 	for (uint32_t i = 0; i < info->n_holders && x->next[0] == '\0'; i++)
 		if (info->holders[i].waits_for != NULL)
@@ -282,7 +311,10 @@ advise_about_first(const struct lh_key_info *info, void *arg)
 		print_command(arg, "once that is repaired:", false,
 		    "mark-consistent", info->key);
 	}
-	if (info->n_holders > 0)
+	if (show_state(info) == KEY_ELSEWHERE)
+		printf("\nWhat you could do:\n  see, or end, its lease on the "
+		    "host that has it: %s\n", show_state_where(info));
+	else if (info->n_holders > 0 && !show_state_by_shim(info))
 		print_advice(arg, info->key, show_oldest(info));
 	return 0;
 }
@@ -349,6 +381,23 @@ report_not_held(const struct table_opts *table, const char *key,
 	return show_json(list, EX_NO);
 }
 
+/* A key of a cluster may be held on another host. */
+static int
+report_no_table(const struct table_opts *table, const char *key)
+{
+	char name[NAME_MAX_TEXT];
+	int status;
+
+	if (table->json || !show_state_may_be_elsewhere(key)) {
+		status = report_not_held(table, key, "there is no such table");
+		return status == EX_NO && show_state_may_be_elsewhere(key) ?
+		    EX_AWAY : status;
+	}
+	message("it is not known who holds '%s': there is no such table here, "
+	    "so the cluster cannot be asked", text_name(name, key));
+	return EX_AWAY;
+}
+
 static int
 explain_from(const struct table_opts *table, const char *key)
 {
@@ -357,14 +406,14 @@ explain_from(const struct table_opts *table, const char *key)
 	int e = open_table_to_look(&x.lh, table), status;
 
 	if (e == -ENOENT)
-		return report_not_held(table, key, "there is no such table");
+		return report_no_table(table, key);
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
 	if (table->json && (x.list = json_array()) == NULL)
 		x.no_memory = true;
 	e = follow_keys(&x, key);
-	status = x.busy ? EX_YES : EX_NO;
+	status = x.status;
 	if (e == -ENOENT)
 		status = report_not_held(table, key, "the table does not know "
 		    "it");

@@ -16,6 +16,10 @@
  * A key that nobody may acquire yet, because a session that held it ended
  * uncleanly (its lock-delay), is "delayed", and LEFT says for how long.
  *
+ * A cluster key that the table shows as free, to which this host has no right,
+ * is asked for in the cluster, so that it is not called free while another host
+ * has it: "elsewhere", or "unknown".
+ *
  * Only a key's own line has a number of waiters, so it differs from the other
  * lines whatever the key is called.
  *
@@ -40,6 +44,7 @@
 #include "output.h"
 #include "parse.h"
 #include "show.h"
+#include "show_state.h"
 #include "verbs.h"
 
 static const char help[] =
@@ -54,6 +59,8 @@ static const char help[] =
 "      --uid N       look at the tables of user N, as root\n"
 "      --system      use the machine's table of that name, not your own\n"
 "      --help        print this\n";
+
+#define ASK_NS INT64_C(2000000000)	/* the cluster, for all keys */
 
 enum { KEY, MODE, TOKEN, WHO, SINCE, LEFT, WAITERS, PRIORITY, COLUMNS };
 
@@ -75,6 +82,7 @@ struct list {
 	struct lh *lh;
 	bool json;
 	bool held;		/* only held keys */
+	int64_t ask_until_ns;	/* how long the cluster is asked; 0: not yet */
 	struct row *rows;
 	size_t n, room;
 };
@@ -157,15 +165,22 @@ format_party(struct line *line, const struct lh_party *p, int64_t now)
 static int
 add_key_row(struct list *l, const struct lh_key_info *info, int64_t now)
 {
+	enum key_state state = show_state(info);
 	struct line line;
 	char span[SPAN_MAX];
 
 	clear_line(&line);
-	if (info->n_holders > 0)
+	if (state == KEY_ELSEWHERE || state == KEY_UNKNOWN) {
+		(void)strcpy(line.cell[MODE], state == KEY_UNKNOWN ? "unknown" :
+		    "elsewhere");
+		(void)snprintf(line.cell[WHO], sizeof(line.cell[WHO]), "%s",
+		    show_state_where(info));
+	} else if (info->n_holders > 0) {
 		format_party(&line, show_oldest(info), now);
-	else
+	} else {
 		(void)strcpy(line.cell[MODE], info->delayed_ns > 0 ?
 		    "delayed" : info->inconsistent ? "inconsistent" : "free");
+	}
 	if (info->n_holders == 0 && info->delayed_ns > 0)
 		(void)strcpy(line.cell[LEFT], text_span(span,
 		    info->delayed_ns));
@@ -202,6 +217,36 @@ add_party_row(struct list *l, const char *key, const struct lh_party *p,
 	return add_row(l, key, &line) == NULL ? -ENOMEM : 0;
 }
 
+static int add_key_rows(const struct lh_key_info *info, void *arg);
+
+/* True if the table does not show whether the key is free. */
+static bool
+must_ask_cluster(const struct lh_key_info *info)
+{
+	return info->cluster != LH_CLUSTER_LOCAL &&
+	    info->cluster != LH_CLUSTER_EXCLUSIVE &&
+	    (info->n_holders == 0 || show_state_by_shim(info));
+}
+
+/* Reports the key with what the cluster says.  Returns what add_key_rows()
+ * does; or 1: there is no key of that name any more. */
+static int
+ask_cluster(struct list *l, const struct lh_key_info *info, int64_t now)
+{
+	struct lh_key_info unasked = *info;
+	int e;
+
+	if (l->ask_until_ns == 0)
+		l->ask_until_ns = now + ASK_NS;
+	if (now < l->ask_until_ns) {
+		e = lh_status(l->lh, info->key, NULL, add_key_rows, l);
+		return e == -ENOENT ? 1 : e;
+	}
+	unasked.others = LH_OTHERS_UNKNOWN;
+	unasked.elsewhere = "there was no time to ask the cluster";
+	return add_key_rows(&unasked, l);
+}
+
 static int
 add_key_rows(const struct lh_key_info *info, void *arg)
 {
@@ -211,7 +256,12 @@ add_key_rows(const struct lh_key_info *info, void *arg)
 	uint32_t i;
 	int e;
 
-	if (l->held && info->n_holders == 0)
+	if (info->others == LH_OTHERS_UNASKED && must_ask_cluster(info)) {
+		e = ask_cluster(l, info, now);
+		if (e <= 0)
+			return e;
+	}
+	if (l->held && show_state(info) == KEY_FREE)
 		return 0;
 	if (l->json) {
 		r = add_row(l, info->key, NULL);

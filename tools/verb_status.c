@@ -3,8 +3,9 @@
  * `leasehold status KEY`: prints who holds the key, until when, and who waits
  * for it.
  *
- * The exit status is the answer for scripts: 0 if it is held, 1 if not (free,
- * unknown, or no such table). Nothing is created.
+ * The exit status is the answer for scripts: 0 if it is held, here or on
+ * another host of its cluster; 1 if not (free, or unknown to the table); 69 if
+ * the cluster does not say.  Nothing is created.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -22,13 +23,15 @@
 #include "output.h"
 #include "parse.h"
 #include "show.h"
+#include "show_state.h"
 #include "verbs.h"
 
 static const char help[] =
 "usage: leasehold status [OPTION...] KEY\n"
 "\n"
 "Prints who holds KEY, exclusively or shared, and who waits for it.\n"
-"Exit status 0: held; 1: not held.\n"
+"Exit status 0: held, also on another host of its cluster; 1: not held;\n"
+"69: the cluster does not say.\n"
 "\n"
 "      --json        print JSON\n"
 "      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
@@ -58,6 +61,16 @@ print_time(struct lh *lh, const char *label, int64_t at_ns, int64_t span_ns,
 	    text_span(span, span_ns), after);
 }
 
+/* The shim is no holder: it keeps the key from the processes here. */
+static void
+print_keeper(const struct lh_party *p)
+{
+	char name[PARTY_MAX];
+
+	printf("%-9s%s, for the cluster: no process of this host has it\n",
+	    "kept by", show_party(name, p));
+}
+
 /* Prints the only holder in detail. */
 static void
 print_holder(struct status *q, const struct lh_party *p)
@@ -83,7 +96,10 @@ print_holder(struct status *q, const struct lh_party *p)
 	else
 		print_time(q->lh, "expires", p->expires_ns, p->expires_ns - now,
 		    "in ", (p->flags & LH_PARTY_ENDS_WITH_SESSION) != 0 ?
-		    ", with its session, unless that is renewed" : "");
+		    ", with its session, unless that is renewed" :
+		    (p->flags & LH_PARTY_ENDS_WITH_RIGHT) != 0 ? ", with this "
+		    "host's right to it, unless the cluster confirms that" :
+		    "");
 }
 
 /* Prints one of several holders as a line. */
@@ -121,9 +137,11 @@ print_key(const struct lh_key_info *info, void *arg)
 {
 	char name[NAME_MAX_TEXT];
 	struct status *q = arg;
+	enum key_state state;
 	uint32_t i;
 
-	q->result = info->n_holders > 0 ? EX_YES : EX_NO;
+	state = show_state(info);
+	q->result = show_state_status(state);
 	if (q->json) {
 		q->result = show_json(show_key(q->lh, q->table, q->key, info),
 		    q->result);
@@ -131,8 +149,8 @@ print_key(const struct lh_key_info *info, void *arg)
 	}
 	printf("%-9s%s\n", "key", text_name(name, info->key));
 	printf("%-9s%s\n", "table", q->table);
-	printf("%-9s%s%s%s\n", "state", message_bold(1), info->n_holders > 0 ?
-	    "held" : info->delayed_ns > 0 ? "delayed" : "free",
+	printf("%-9s%s%s%s\n", "state", message_bold(1), state == KEY_FREE &&
+	    info->delayed_ns > 0 ? "delayed" : show_state_words(state),
 	    message_plain(1));
 	if (info->n_holders == 0 && info->delayed_ns > 0)
 		print_time(q->lh, "until", lh_clock_ns(q->lh) +
@@ -148,12 +166,16 @@ print_key(const struct lh_key_info *info, void *arg)
 		printf("%-9s%s%s%s\n", "right", show_right(info->cluster),
 		    info->elsewhere != NULL ? "; " : "", info->elsewhere !=
 		    NULL ? info->elsewhere : "");
+	if (state == KEY_ELSEWHERE)
+		printf("%-9s%s\n", "note", SHOW_STATE_IN_USE);
 	if (info->inconsistent)
 		printf("%-9s%s\n", "note", "a robust holder did not release "
 		    "it, and nobody has marked it consistent");
 	if (info->value_len > 0)
 		printf("%-9s%" PRIu32 " bytes\n", "value", info->value_len);
-	if (info->n_holders == 1)
+	if (show_state_by_shim(info))
+		print_keeper(&info->holders[0]);
+	else if (info->n_holders == 1)
 		print_holder(q, &info->holders[0]);
 	else if (info->n_holders > 1)
 		printf("%-9s%" PRIu32 "\n", "holders", info->n_holders);
@@ -173,7 +195,8 @@ report_not_held(struct status *q, const char *why)
 
 	if (q->json)
 		return show_json(show_key(q->lh, q->table, q->key, NULL),
-		    EX_NO);
+		    q->lh == NULL && show_state_may_be_elsewhere(q->key) ?
+		    EX_AWAY : EX_NO);
 	message("nobody holds '%s': %s", text_name(name, q->key), why);
 	return EX_NO;
 }
@@ -188,6 +211,12 @@ show_status(const struct table_opts *table, const char *key)
 	e = open_table_to_look(&q.lh, table);
 	if (e == -ENOENT) {
 		q.table = open_table_name(table);
+		if (!q.json && show_state_may_be_elsewhere(key)) {
+			message("it is not known who holds '%s': there is no "
+			    "such table here, so the cluster cannot be asked",
+			    text_name(name, key));
+			return EX_AWAY;
+		}
 		return report_not_held(&q, "there is no such table");
 	}
 	if (e != 0)

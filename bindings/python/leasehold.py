@@ -165,7 +165,8 @@ class _KeyInfo(Structure):
                 ("value_len", c_uint32), ("rank", c_uint32),
                 ("moved", c_uint32), ("delayed_ns", c_int64),
                 ("cluster", c_uint32), ("inconsistent", c_uint32),
-                ("cluster_left_ns", c_int64), ("elsewhere", c_char_p)]
+                ("cluster_left_ns", c_int64), ("elsewhere", c_char_p),
+                ("others", c_uint32)]
 
 
 class _SemStatus(Structure):
@@ -346,6 +347,8 @@ def _ms(seconds):
 
 _RUNS = (None, "running", "sleeping", "blocked", "stopped", "dead",
          "frozen", "inherited")
+# whether other hosts have a cluster key
+_OTHERS = (None, "none", "hold", "unknown")
 
 
 def _party(p, now_ns):
@@ -368,7 +371,7 @@ def _around(info, now_ns):
     """A key and those around it."""
     return {"key": info.key, "token": info.token, "rank": info.rank,
             "moved": bool(info.moved), "delayed": info.delayed_ns / 1e9,
-            "elsewhere": info.elsewhere,
+            "elsewhere": info.elsewhere, "others": _OTHERS[info.others],
             "holders": [_party(info.holders[i], now_ns)
                         for i in range(info.n_holders)],
             "waiters": [_party(info.waiters[i], now_ns)

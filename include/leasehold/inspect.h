@@ -30,7 +30,8 @@ struct lh_party {
 	int64_t since_ns;	/* acquired, or began to wait; table clock */
 	int64_t expires_ns;	/* holders: deadline, or the end of the named
 				 * session if that comes first; INT64_MAX:
-				 * neither, under policy strict; waiters: 0 */
+				 * neither, under policy strict; waiters: 0; of
+				 * a cluster key not after the host's right */
 	uint64_t token;		/* holders: the lease's; waiters: 0 */
 	char application[LH_APPLICATION_MAX + 1];
 	uint64_t request[2];	/* its request id; 0, 0: none */
@@ -61,6 +62,12 @@ struct lh_party {
 #define LH_PARTY_BOUND 0x40u	/* with LH_PARTY_SESSION: that lives as long as
 				 * process `pid`, and is not renewed */
 
+#define LH_PARTY_FOR_CLUSTER 0x80u /* the shim, which keeps a cluster key in
+				 * this table: no process of this host has it */
+#define LH_PARTY_ENDS_WITH_RIGHT 0x100u /* expires_ns is when this host's right
+				 * to the cluster key ends, unless the cluster
+				 * confirms that again, as it mostly does */
+
 #define LH_PARTY_FOREIGN 0x10000u /* pid and tid are numbers of another pid
 				 * namespace than the caller's */
 
@@ -87,13 +94,24 @@ enum lh_cluster_right {
 	LH_CLUSTER_EXCLUSIVE = 3
 };
 
+/* Whether other hosts have a cluster key, which this table does not show. */
+enum lh_others {
+	LH_OTHERS_UNASKED = 0,	/* not a cluster key; or lh_list(), which does
+				 * not ask the cluster */
+	LH_OTHERS_NONE = 1,
+	LH_OTHERS_HOLD = 2,	/* another host has it, whether or not it is in
+				 * use there at the moment */
+	LH_OTHERS_UNKNOWN = 3	/* the cluster did not answer in time */
+};
+
 /* A key with its holders and waiters. */
 struct lh_key_info {
 	size_t size;		/* sizeof(struct lh_key_info) */
 	const char *key;
 	uint64_t token;		/* of the latest grant */
 	uint32_t mode;		/* enum lh_mode, of the present holders */
-	uint32_t n_holders;	/* 0: free */
+	uint32_t n_holders;	/* in this table; 0: free, unless it is a
+				 * cluster key that others have */
 	uint32_t n_waiters;
 	const struct lh_party *holders;	/* n_holders of them */
 	const struct lh_party *waiters;	/* n_waiters, in the order in which
@@ -116,8 +134,10 @@ struct lh_key_info {
 				 * does not go on having it, as it mostly does;
 				 * 0: it has none */
 	const char *elsewhere;	/* a cluster key: which hosts have it, in words,
-				 * as the shim says (lh_status() and
-				 * lh_explain() ask it); or NULL */
+				 * as the shim says, or why it does not
+				 * (lh_status() and lh_explain() ask it); or
+				 * NULL */
+	uint32_t others;	/* enum lh_others */
 };
 
 /* Called with each key; the data is valid during the call only.  A result other
@@ -133,8 +153,11 @@ int lh_list(struct lh *lh, const char *prefix, lh_key_fn fn, void *arg);
 
 /*
  * Reports one key.  With id not NULL, fn is called only if that lease holds the
- * key.  Returns 0 or what fn returned; -ENOENT: no such key; -ESTALE: id is
- * given and holds nothing; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EUCLEAN, -EPERM;
+ * key.  Of a cluster key the shim is asked as well, for a second at most; then
+ * one that the table does not know is reported, too, if another host has it, or
+ * if that is not known.  Returns 0 or what fn returned; -ENOENT: no such key;
+ * -ESTALE: id is given and holds nothing; -EINVAL, -ENAMETOOLONG, -ENOMEM,
+ * -EUCLEAN, -EPERM;
  * -EAGAIN (also of lh_list()): readers come and go too fast to be counted.
  */
 int lh_status(struct lh *lh, const char *key, const uint64_t id[2],

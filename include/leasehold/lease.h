@@ -425,6 +425,9 @@ int lh_verify_token(struct lh *lh, const char *key, uint64_t token);
  * Returns how many leases were ended: 0 if the key was not held.  Errors:
  *	-ENOENT: no such key;
  *	-ESTALE: the named lease does not hold the key, or is of another table;
+ *	-EBUSY: the shim keeps that cluster key here, and no process of this
+ *		host has it: end the lease on the host that has it (lh_status()
+ *		names it);
  *	-EAGAIN: the key kept changing while it was read, try again;
  *	-EINVAL, -ENAMETOOLONG, -EUCLEAN, -EPERM (inherited over fork).
  */

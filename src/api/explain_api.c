@@ -6,7 +6,7 @@
 #include <leasehold.h>
 #include "base/error.h"
 #include "inspect/explain.h"
-#include "op/cluster_acquire.h"
+#include "op/cluster_holders.h"
 #include "shm/damaged.h"
 
 const struct lh_key_info *
@@ -32,8 +32,11 @@ lh_explain(struct lh *lh, const char *key, lh_key_fn fn, void *arg)
 		return lhi_fail(-ENOMEM, "out of memory");
 	x->sn.lh = lh;
 	error = lhi_snapshot_of(&x->sn, key);
+	if (error == 0)
+		lhi_cluster_holders_report(&x->sn, false);
+	else
+		error = lhi_cluster_holders_of_unknown(&x->sn, key, error);
 	if (error == 0) {
-		lhi_cluster_acquire_report(&x->sn);
 		lhi_explain_add_details(x);
 		error = lhi_damaged_or(&lh->v, 0);
 	}

@@ -6,6 +6,7 @@
 #include <leasehold.h>
 #include "base/error.h"
 #include "inspect/describe_claim.h"
+#include "op/cluster_check.h"
 #include "op/lease_check.h"
 #include "shm/claim_record.h"
 #include "shm/session_liveness.h"
@@ -33,7 +34,7 @@ read_info(struct lh *lh, const struct lh_lease *l, struct lh_lease_info *info)
 			p.flags = LH_PARTY_SESSION;
 		lhi_describe_claim_ends(&lh->v, &p, st);
 		info->policy = p.policy;
-		info->expires_ns = p.expires_ns;
+		info->expires_ns = lhi_cluster_check_end_ns(&h, p.expires_ns);
 		info->acquired_ns = lhi_claim_since_ns(&lh->v, h.claim);
 		if (lhi_slot_key(&lh->v, h.slot, info->key) == 0)
 			info->key[0] = '\0';

@@ -5,7 +5,7 @@
 #include <leasehold.h>
 #include "base/error.h"
 #include "inspect/snapshot.h"
-#include "op/cluster_acquire.h"
+#include "op/cluster_holders.h"
 #include "proc/claim_cache.h"
 #include "shm/damaged.h"
 #include "shm/readers.h"
@@ -88,10 +88,14 @@ lh_status(struct lh *lh, const char *key, const uint64_t id[2], lh_key_fn fn,
 
 	if (error == 0 && fn == NULL)
 		error = lhi_fail(-EINVAL, "no function to call (NULL)");
-	if (error == 0)
+	if (error == 0) {
 		error = lhi_snapshot_of(&sn, key);
-	if (error == 0)
-		lhi_cluster_acquire_report(&sn);
+		if (error == 0)
+			lhi_cluster_holders_report(&sn, id != NULL);
+		else if (id == NULL)
+			error = lhi_cluster_holders_of_unknown(&sn, key,
+			    error);
+	}
 	if (error == 0 && id != NULL && !is_held_by(&sn, id))
 		error = lhi_fail(-ESTALE, "that lease does not hold '%.64s'",
 		    key);

@@ -23,6 +23,10 @@
  * sleep.  (A use is known by 22 bits: a mark that was never cleared is seen
  * again after 4 million uses, once.)
  *
+ * The shim's own lease on a cluster key (shim/agent/local_hold.c) is not ended:
+ * the host that has the key would not notice, and the waiters here would each
+ * be granted it and give it back.
+ *
  * A crash or stop after the swap leaves BROKEN in a word or chain, which all
  * others complete; before it, nothing.  A mark without a ring is seen at the
  * holder's next check.
@@ -37,6 +41,7 @@
 #include "shm/doorbell.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
+#include "shm/cluster_right.h"
 #include "shm/events.h"
 #include "shm/lock_word.h"
 #include "shm/key_slot.h"
@@ -51,6 +56,7 @@ struct breaking {
 	uint64_t with;		/* only with that token; 0: any */
 	uint64_t token;		/* of the exclusive holder; else 0 */
 	bool ask;		/* only ask for it */
+	bool by_shim;		/* the shim has it, for the cluster */
 	int broken;		/* or asked */
 };
 
@@ -181,6 +187,11 @@ end_holders(struct lhi_view *v, struct breaking *b)
 			continue;
 		if (!state_held(st))
 			continue;	/* it has ended: settle it */
+		/* not a holder: it keeps processes from the key of others */
+		if (lhi_cluster_serves(v, lhi_claim_owner(v, word_idx(w)))) {
+			b->by_shim = true;
+			return 0;
+		}
 		if (end_claim(v, word_idx(w), st, b))
 			return lhi_lock_settle(v, b->slot, lhi_now_ns(v), 0,
 			    &w);
@@ -216,6 +227,11 @@ break_key(struct lh *lh, const char *key, struct breaking *b)
 	if (error == -EAGAIN)
 		return lhi_fail(error, "key '%.64s' kept changing while it was "
 		    "read: try again", key);
+	if (error == 0 && b->by_shim)
+		return lhi_damaged_or(&lh->v, lhi_fail(-EBUSY, "no process of "
+		    "this host holds '%.64s': leasehold-shimd keeps it here, "
+		    "because another host has it or it is just being asked "
+		    "for; end the lease on the host that has it", key));
 	if (error == 0 && (b->id != NULL || b->with != 0) && b->broken == 0)
 		return lhi_damaged_or(&lh->v, lhi_fail(-ESTALE, "that lease "
 		    "does not hold '%.64s'", key));

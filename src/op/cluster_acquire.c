@@ -40,6 +40,7 @@
 #include <time.h>
 #include "base/error.h"
 #include "op/cluster_acquire.h"
+#include "op/cluster_holders.h"
 #include "op/release.h"
 #include "shm/counters.h"
 
@@ -103,21 +104,6 @@ lhi_cluster_acquire_send_request(struct lh *lh, struct lhi_shim_request *p,
 	return lhi_shim_request_begin(p);
 }
 
-/*
- * Copies the shim's words for people, without bytes that a terminal would obey.
- */
-static const char *
-printable_text(const struct lhi_frame *f, char *buf, size_t size)
-{
-	size_t n = f->text_len < size - 1 ? f->text_len : size - 1;
-
-	for (size_t i = 0; i < n; i++)
-		buf[i] = f->text[i] >= ' ' && f->text[i] < 0x7f ? f->text[i] :
-		    '?';	/* char may be signed or not */
-	buf[n] = '\0';
-	return n > 0 ? buf : "no reason was given";
-}
-
 /* Maps an error of the shim to ours: none that means something else. */
 static int
 map_shim_error(int error)
@@ -148,7 +134,7 @@ lhi_cluster_acquire_read_answer(const struct lhi_shim_request *p)
 	case FRAME_GRANTED:
 		return 0;
 	case FRAME_BUSY:
-		(void)printable_text(f, buf, sizeof(buf));
+		(void)lhi_cluster_holders_printable(f, buf, sizeof(buf));
 		if (p->question.n != 1)
 			return lhi_fail(-EAGAIN, "busy: %s", buf);
 		return lhi_fail(-EAGAIN, "key '%.*s' is busy: %s",
@@ -156,15 +142,17 @@ lhi_cluster_acquire_read_answer(const struct lhi_shim_request *p)
 		    p->question.key[0].key, buf);
 	case FRAME_AWAY:
 		return lhi_fail(-EHOSTUNREACH, "the cluster cannot be "
-		    "used: %s", printable_text(f, buf, sizeof(buf)));
+		    "used: %s", lhi_cluster_holders_printable(f, buf,
+		    sizeof(buf)));
 	case FRAME_DENIED:
 		return lhi_fail(-EACCES, "the cluster refuses the key: %s",
-		    printable_text(f, buf, sizeof(buf)));
+		    lhi_cluster_holders_printable(f, buf, sizeof(buf)));
 	case FRAME_FAILED:
 		return lhi_fail(map_shim_error(f->error),
 		    "the shim cannot get the "
 		    "key from the cluster: %s (%s)",
-		    printable_text(f, buf, sizeof(buf)), strerror(f->error));
+		    lhi_cluster_holders_printable(f, buf, sizeof(buf)),
+		    strerror(f->error));
 	default:
 		return lhi_fail(-EHOSTUNREACH, "the shim answers something "
 		    "else: is it of another version?");
@@ -319,8 +307,8 @@ name_other_hosts(struct lh *lh, struct lhi_acquire_target *want,
 	if ((error != -EAGAIN && error != -ETIMEDOUT) ||
 	    lhi_right_is_valid(&lh->v, &want->ref, ask->shared, NULL))
 		return;
-	lhi_cluster_acquire_read_holders(lh, want->name->key, who, sizeof(who));
-	if (who[0] != '\0')
+	if (lhi_cluster_holders_read(lh, want->name->key, ASIDE_NS, who,
+	    sizeof(who)) != LH_OTHERS_UNKNOWN)
 		(void)lhi_fail(error, "%skey '%.64s' belongs to another host "
 		    "now: %s", error == -EAGAIN ? "" :
 		    "timed out waiting: ", want->name->key, who);
@@ -427,74 +415,4 @@ lhi_cluster_acquire(struct lh *lh, struct lhi_acquire_target *want,
 	}
 	lhi_shim_request_end(&p);
 	return error;
-}
-
-/* "a, b and 3 more hold it; 4 wait" */
-static void
-print_parties(const struct lhi_frame *f, char *buf, size_t size)
-{
-	size_t at = 0;
-	uint32_t told = 0;
-	int n;
-
-	buf[0] = '\0';
-	for (uint8_t i = 0; i < f->n && told < 2; i++) {
-		const struct lhi_frame_party *q = &f->party[i];
-		struct lhi_frame name = { .text = q->name,
-		    .text_len = q->len };
-		char who[FRAME_NAME_MAX + 1];
-
-		if (q->what != FRAME_HOLDS)
-			continue;
-		n = snprintf(buf + at, size - at, "%s%s%s", told++ > 0 ? ", " :
-		    "", printable_text(&name, who, sizeof(who)),
-		    q->mode == LH_SHARED ? " (shared)" : "");
-		if (n < 0 || (size_t)n >= size - at)
-			return;
-		at += (size_t)n;
-	}
-	if (f->holders > told)
-		n = snprintf(buf + at, size - at, " and %u more",
-		    f->holders - told);
-	else
-		n = 0;
-	if (n < 0 || (size_t)n >= size - at)
-		return;
-	at += (size_t)n;
-	(void)snprintf(buf + at, size - at, f->holders == 0 ? "no host has "
-	    "it; %u wait" : f->waiting == 0 ? " in the cluster" : " in the "
-	    "cluster; %u wait there", f->waiting);
-}
-
-void
-lhi_cluster_acquire_read_holders(struct lh *lh, const char *key, char *buf,
-    size_t size)
-{
-	const struct lhi_shim_request_wait wait = {
-		.until_ns = lhi_now_ns(&lh->v) + ASIDE_NS,
-	};
-	struct lhi_shim_request p = { .lh = lh, .question = {
-		.type = FRAME_STATUS, .n = 1, .key = { { .key = key,
-		    .len = (uint8_t)strlen(key) } },
-	} };
-
-	buf[0] = '\0';
-	lhi_fail_mute(1);
-	if (lhi_shim_request_begin(&p) == 0 &&
-	    lhi_shim_request_await(&p, &wait) == 0 &&
-	    p.answer.type == FRAME_HOLDERS)
-		print_parties(&p.answer, buf, size);
-	lhi_shim_request_end(&p);
-	lhi_fail_mute(0);
-}
-
-void
-lhi_cluster_acquire_report(struct lhi_snapshot *sn)
-{
-	if (sn->info.cluster == LH_CLUSTER_LOCAL || sn->lh->serves)
-		return;
-	lhi_cluster_acquire_read_holders(sn->lh, sn->key, sn->elsewhere,
-	    sizeof(sn->elsewhere));
-	if (sn->elsewhere[0] != '\0')
-		sn->info.elsewhere = sn->elsewhere;
 }

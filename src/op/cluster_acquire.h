@@ -68,12 +68,4 @@ enum { CLUSTER_NOT = 1, CLUSTER_ABOVE = 2 };
 
 int lhi_cluster_acquire_confirm(struct lh *lh, struct lh_lease *lease);
 
-/* Asks the shim which hosts have the key, and writes the answer into buf; "" if
- * there is none within a moment. */
-void lhi_cluster_acquire_read_holders(struct lh *lh, const char *key, char *buf,
-    size_t size);
-
-/* Adds that answer to the report of a cluster key. */
-void lhi_cluster_acquire_report(struct lhi_snapshot *sn);
-
 #endif

@@ -206,7 +206,8 @@ has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 /* Says why the token is not that of a present lease, as far as the word shows
  * after that was found. */
 static int
-fail_not_present(const struct lhi_ref *ref, const char *key, uint64_t token)
+fail_not_present(const struct lhi_view *v, const struct lhi_ref *ref,
+    const char *key, uint64_t token)
 {
 	struct search f = { .s = ref->slot,
 	    .gen = (uint32_t)(ref->slot_ref >> 32) };
@@ -227,6 +228,10 @@ fail_not_present(const struct lhi_ref *ref, const char *key, uint64_t token)
 		return lhi_fail(-ESTALE, "token %llu is not that of a present "
 		    "lease: '%.64s' is held by readers with other tokens",
 		    (unsigned long long)token, key);
+	if (lhi_right_has(f.s) && !lhi_right_now(v, f.s))
+		return lhi_fail(-ESTALE, "token %llu is not that of a present "
+		    "lease of this host, which does not have '%.64s' in the "
+		    "cluster now", (unsigned long long)token, key);
 	if (word_cause(w) == CAUSE_EXPIRED)
 		how = "expired";
 	else if (word_cause(w) == CAUSE_DIED)
@@ -267,7 +272,7 @@ lh_verify_token(struct lh *lh, const char *key, uint64_t token)
 	if (error == 1)		/* zeros would not have said so */
 		return 0;
 	return lhi_damaged_or(&lh->v, found ?
-	    fail_not_present(&ref, key, token) :
+	    fail_not_present(&lh->v, &ref, key, token) :
 	    lhi_fail(-ESTALE, "token %llu is not that of a present lease: "
 	    "there is no key '%.64s'", (unsigned long long)token, key));
 }

@@ -15,12 +15,12 @@ is "$status" 0 "host 2 after it"
 ok "  with a larger token" test "$out" -gt "$first"
 bg env LEASEHOLD_TABLE="${table[1]}" "$LEASEHOLD" run cluster:k sleep 60
 holder=$pid
-until_true 5000 lh_on 1 status cluster:k
+until_true 5000 is_held_on 1 cluster:k
 run lh_on 2 run -n cluster:k true
 is "$status" 75 "a try on host 2 meanwhile: busy"
 like "$err" "key 'cluster:k' is busy: " "  and says which key"
 run lh_on 2 run -v -w 2s cluster:k true
-like "$err" "waiting for 'cluster:k' (exclusive): held by leasehold-shimd[" \
+like "$err" "waiting for 'cluster:k' (exclusive): held on another host: " \
     "one that waits says what for"
 is "$(grep -c '0 of' <<<"$err")" 0 "  and claims no place that it has not"
 run lh_on 2 run -w 300ms cluster:k true

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whether a key is held: the answer of `status`, `explain`, `list` and `break`.
+ *
+ * The table shows the whole truth about a key of this host.  Of a
+ * cluster key, the table shows the processes of this host, and the shim where
+ * it keeps the key from them; whether another host has it, the library asks.
+ * While that is not known, the key is neither held nor free.
+ */
+#include <string.h>
+#include "daemon/exit_status.h"
+#include "show_state.h"
+
+#define PREFIX "cluster:"	/* unless a table was made with another */
+
+static bool
+has_process(const struct lh_key_info *info)
+{
+	for (uint32_t i = 0; i < info->n_holders; i++)
+		if ((info->holders[i].flags & LH_PARTY_FOR_CLUSTER) == 0)
+			return true;
+	return false;
+}
+
+bool
+show_state_by_shim(const struct lh_key_info *info)
+{
+	return info->n_holders > 0 && !has_process(info);
+}
+
+enum key_state
+show_state(const struct lh_key_info *info)
+{
+	if (has_process(info))
+		return KEY_HELD;
+	if (info->others == LH_OTHERS_HOLD)
+		return KEY_ELSEWHERE;
+	if (info->others == LH_OTHERS_UNKNOWN)
+		return KEY_UNKNOWN;
+	return info->n_holders > 0 ? KEY_HELD : KEY_FREE;
+}
+
+const char *
+show_state_words(enum key_state state)
+{
+	static const char *const words[] = {
+		"free", "held", "held elsewhere", "unknown"
+	};
+
+	return words[state];
+}
+
+int
+show_state_status(enum key_state state)
+{
+	return state == KEY_FREE ? EX_NO : state == KEY_UNKNOWN ? EX_AWAY :
+	    EX_YES;
+}
+
+const char *
+show_state_where(const struct lh_key_info *info)
+{
+	return info->elsewhere != NULL ? info->elsewhere :
+	    "the cluster was not asked";
+}
+
+bool
+show_state_may_be_elsewhere(const char *key)
+{
+	return strncmp(key, PREFIX, sizeof(PREFIX) - 1) == 0;
+}
