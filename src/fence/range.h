@@ -105,6 +105,11 @@ int lhi_range_claim(const char *dir, const uint64_t uuid[2], uint64_t at_least,
  * with the detail of lhi_range_claim(). */
 int lhi_range_try(const char *dir);
 
+/* Returns 0 if this process may write in the directory, as far as permissions
+ * and mount say: it writes nothing, and does not see that a disk is full.
+ * Otherwise returns -errno with a detail that names path and remedy. */
+int lhi_range_may_write(const char *dir);
+
 /* Reads the file of range n.  Returns 0; -ENOENT (no such file), -EUCLEAN
  * (damaged) or another -errno, with a detail. */
 int lhi_range_read(const char *dir, uint64_t n, struct lhi_range *r);

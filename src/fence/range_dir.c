@@ -129,6 +129,28 @@ lhi_range_open_dir(const char *dir, mode_t *mode)
 }
 
 int
+lhi_range_may_write(const char *dir)
+{
+	const char *remedy;
+	int saved = errno, error = 0;
+	mode_t mode;
+	int fd = lhi_range_open_dir(dir, &mode);
+
+	if (fd < 0)
+		return fd;
+	/* (it says EROFS as well) */
+	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0)
+		error = -errno;
+	(void)close(fd);
+	errno = saved;
+	remedy = error == -EROFS ? "mount it writable" :
+	    "give this user write permission";
+	return error == 0 ? 0 : lhi_fail(error, "the directory of token "
+	    "ranges, %s, cannot be written to: %s; %s", dir, strerror(-error),
+	    remedy);
+}
+
+int
 lhi_range_dir(char to[RANGE_PATH_MAX], const char *fence_dir,
     const char *object_path)
 {

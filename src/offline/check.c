@@ -452,6 +452,6 @@ lh_check(struct lh *lh, void (*fn)(const char *finding, void *arg), void *arg)
 			    "owner nor root has begun one", arg);
 	}
 	if (n == 0)
-		n = lhi_check_fence(&lh->v, LHI_CHECK_SOUND);
+		n = lhi_check_fence_sound(&lh->v);
 	return lhi_damaged_or(&lh->v, n);
 }

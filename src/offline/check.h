@@ -16,7 +16,10 @@ int lhi_check_view(struct lhi_view *v, int times,
  * claimed now, or the table needs none.  Otherwise -EIO, with a detail: the
  * table "is" what `state` says, the directory, and the remedy.  Claims nothing.
  */
-#define LHI_CHECK_SOUND "sound, but acquires in scope local fail"
 int lhi_check_fence(const struct lhi_view *v, const char *state);
+
+/* The same of a sound table.  Also -EIO if the latest range is there, but this
+ * process may write the table and not the directory (lhi_range_may_write()). */
+int lhi_check_fence_sound(const struct lhi_view *v);
 
 #endif

@@ -6,8 +6,10 @@
  * to the table: lhi_check_fence() reports it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 #include <leasehold/error.h>
 #include "base/error.h"
 #include "fence/range.h"
@@ -53,6 +55,24 @@ lhi_check_fence(const struct lhi_view *v, const char *state)
 		return 0;
 	(void)snprintf(why, sizeof(why), "%s", lh_error_detail());
 	return lhi_fail(-EIO, "%s is %s: %s", v->path, state, why);
+}
+
+int
+lhi_check_fence_sound(const struct lhi_view *v)
+{
+	int error = lhi_check_fence(v, "sound, but acquires in scope local "
+	    "fail"), saved = errno;
+	char why[512];
+
+	/* a process that may not write the table claims no ranges for it */
+	if (error != 0 || v->ranges[0] == '\0' || faccessat(AT_FDCWD, v->path,
+	    W_OK, AT_EACCESS) != 0 || lhi_range_may_write(v->ranges) == 0) {
+		errno = saved;
+		return error;
+	}
+	(void)snprintf(why, sizeof(why), "%s", lh_error_detail());
+	return lhi_fail(-EIO, "%s is sound, but acquires in scope local fail "
+	    "when the present range of tokens is used up: %s", v->path, why);
 }
 
 /* Checks the header's tokens, as far as the disk shows. */

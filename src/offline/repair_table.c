@@ -298,12 +298,12 @@ repair_locked(struct repair *r)
 	if (r->findings > 0)
 		return repair_view(r);
 	if (r->dry)
-		return lhi_check_fence(&r->a.v, LHI_CHECK_SOUND);
+		return lhi_check_fence_sound(&r->a.v);
 	/* the mapping keeps the description open */
 	error = lhi_bytes_unlock(r->a.live_fd);
 	if (error == 0 && (lhi_session_visit(r->a.live_fd) == 0 || r->force))
 		reclaim_the_dead(r);
-	return error == 0 ? lhi_check_fence(&r->a.v, LHI_CHECK_SOUND) :
+	return error == 0 ? lhi_check_fence_sound(&r->a.v) :
 	    lhi_fail(error, "cannot unlock %s: %s", r->a.v.path,
 	    strerror(-error));
 }

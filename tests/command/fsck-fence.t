@@ -110,6 +110,50 @@ else
 	skip "not root, or no mount namespaces" "an empty read-only disk"
 fi
 
+# The latest range is there, and no other can be claimed.
+still_there() {
+	local how=$1 name=$2 remedy=$3 verb
+
+	"$how" run --scope local k true
+	is "$status" 0 "$name: a lease in scope local is granted"
+	for verb in fsck "fsck --repair --dry-run" "fsck --repair"; do
+		# shellcheck disable=SC2086 # words
+		"$how" $verb
+		is "$status" 71 "  $verb: 71"
+		like "$err" "when the present range of tokens is used up" \
+		    "    what will fail, and when"
+		like "$err" "$ranges" "    names the directory"
+		like "$err" "$remedy" "    and the remedy"
+	done
+	"$how" fsck --json
+	is "$status$(jq -c '[.sound,.findings]' <<<"$out")" '71[true,[]]' \
+	    "  as JSON"
+}
+
+# read_only_there ARGUMENT...: the disk is read-only
+read_only_there() {
+	run unshare -m bash -c 'mount --bind "$0" "$0" &&
+	    mount -o remount,bind,ro "$0" && exec "$LEASEHOLD" "$@"' \
+	    "$fences" "$@"
+}
+
+# not_permitted ARGUMENT...: as a user whom permissions stop
+not_permitted() {
+	run setpriv --bounding-set -dac_override "$LEASEHOLD" "$@"
+}
+
+lh run --scope local k true
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+	still_there read_only_there "a read-only disk" "mount it writable"
+	above "with the disk writable"
+	chmod 555 "$ranges"
+	still_there not_permitted "no permission" "write permission"
+	chmod 700 "$ranges"
+	above "with the permission"
+else
+	skip "not root, or no mount namespaces" "a read-only disk"
+fi
+
 mv "$ranges" "$dir/away"
 unusable plainly "the directory is missing" "restore it from a backup"
 mv "$dir/away" "$ranges"
