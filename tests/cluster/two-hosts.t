@@ -19,13 +19,32 @@ until_true 5000 is_held_on 1 cluster:k
 run lh_on 2 run -n cluster:k true
 is "$status" 75 "a try on host 2 meanwhile: busy"
 like "$err" "key 'cluster:k' is busy: " "  and says which key"
-run lh_on 2 run -v -w 2s cluster:k true
-like "$err" "waiting for 'cluster:k' (exclusive): held on another host: " \
-    "one that waits says what for"
-is "$(grep -c '0 of' <<<"$err")" 0 "  and claims no place that it has not"
 run lh_on 2 run -w 300ms cluster:k true
 is "$status" 75 "one that waits a little: busy"
 between "$took" 300 $((300 + $(t_ms 1500))) "  after its time"
+# A wait is in the queue of host 2 once its shim has answered, which holds the key
+# there by then.  Here the answer takes a while.
+cat >"$dir/slow.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/socket.h>
+#include <unistd.h>
+ssize_t
+recv(int fd, void *buf, size_t n, int flags)
+{
+	ssize_t (*next)(int, void *, size_t, int) =
+	    (ssize_t (*)(int, void *, size_t, int))dlsym(RTLD_NEXT, "recv");
+
+	usleep(300000);
+	return next(fd, buf, n, flags);
+}
+END
+ok "recv(2) is made slow" cc -shared -fPIC -o "$dir/slow.so" "$dir/slow.c"
+run env LD_PRELOAD="$dir/slow.so" LEASEHOLD_TABLE="${table[2]}" "$LEASEHOLD" \
+    run -v -w 2s cluster:k true
+like "$err" "waiting for 'cluster:k' (exclusive): held on another host: " \
+    "one that waits says what for"
+is "$(grep -c '0 of' <<<"$err")" 0 "  and claims no place that it has not"
 run lh_on 2 run other true
 is "$status" 0 "other keys are this host's alone"
 kill -KILL "$holder"
