@@ -9,6 +9,7 @@ struct lhi_death_hint {
 	shm_u32 *word;		/* of the holder's session, or NULL */
 	uint32_t value;		/* as it was read last */
 	uint32_t naps;		/* sleeps since the mark was seen */
+	int64_t since_ns;	/* the first look at it */
 	bool told;		/* the mark is new: ask for the proof */
 };
 

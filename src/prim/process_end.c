@@ -37,6 +37,12 @@
  * Then every thread that there was at 4 had ended at 2, so none of them could
  * make another, and there is no other.
  *
+ * Its cost.  The kernel makes an object for each name below /proc when it is
+ * first looked up: 45 to 60 us of the proof.  lhi_process_end_prepare() looks
+ * the same names up while the process lives.  The kernel keeps them as long as
+ * that, and the proof takes 10 us then.  Nothing is read there, and nothing is
+ * concluded.
+ *
  * Not covered: another process that shares the memory (vfork(), or clone() with
  * CLONE_VM), because it is not a thread of this one.  Its memory's byte lock is
  * held, but the session counts as dead.  Such a child runs nothing of the
@@ -48,6 +54,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +68,8 @@
 #define ENTRY_MAX 280		/* of one name at most */
 #define THREADS_MAX 250
 #define LOOKS 5			/* at exe: about 15 us */
+#define PREPARED 8		/* so many threads are looked up early */
+#define LATEST 16		/* processes of which that is remembered */
 #define PF_EXITING 0x4u		/* the kernel's; proc(5) has the field */
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -94,6 +103,16 @@ list_threads(int task, int tid[THREADS_MAX])
 		tid[n++] = atoi(d->d_name);
 	}
 	return n;
+}
+
+/* Opens the directory of the process's threads. */
+static int
+open_threads(pid_t pid)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return pid <= 0 ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 static bool
@@ -170,17 +189,50 @@ have_threads_ended(int task, pid_t pid, uint64_t start_ticks)
 bool
 lhi_process_has_ended(pid_t pid, uint64_t start_ticks)
 {
-	int saved = errno, task;
+	int saved = errno, task = start_ticks == 0 ? -1 : open_threads(pid);
 	bool ended = false;
-	char path[32];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	task = pid <= 0 || start_ticks == 0 ? -1 :
-	    open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (task >= 0) {
 		ended = have_threads_ended(task, pid, start_ticks);
 		(void)close(task);
 	}
 	errno = saved;
 	return ended;
+}
+
+/* Makes the kernel look up what has_thread_ended() reads. */
+static void
+look_up_threads(int task)
+{
+	static const char *const file[] = { "exe", "stat" };
+	int tid[THREADS_MAX], n = list_threads(task, tid);
+	struct stat st;
+	char path[32];
+
+	for (int i = 0; i < n && i < PREPARED; i++) {
+		for (int j = 0; j < 2; j++) {
+			(void)snprintf(path, sizeof(path), "%d/%s", tid[i],
+			    file[j]);
+			(void)fstatat(task, path, &st, AT_SYMLINK_NOFOLLOW);
+		}
+	}
+}
+
+void
+lhi_process_end_prepare(pid_t pid, uint64_t start_ticks)
+{
+	static _Atomic uint64_t latest[LATEST];
+	_Atomic uint64_t *last = &latest[(unsigned)pid % LATEST];
+	uint64_t which = start_ticks << 24 ^ (uint64_t)pid;
+	int saved = errno, task;
+
+	if (atomic_exchange_explicit(last, which, memory_order_relaxed) ==
+	    which)
+		return;
+	task = open_threads(pid);
+	if (task >= 0) {
+		look_up_threads(task);
+		(void)close(task);
+	}
+	errno = saved;
 }

@@ -16,4 +16,9 @@
  */
 bool lhi_process_has_ended(pid_t pid, uint64_t start_ticks);
 
+/* Makes the first such question about that process, which lives, take 10 us
+ * instead of 60.  Takes 50 us itself, and nothing if it was the last one for
+ * that process.  errno is unchanged. */
+void lhi_process_end_prepare(pid_t pid, uint64_t start_ticks);
+
 #endif

@@ -276,6 +276,19 @@ has_process_ended(struct lhi_view *v, uint64_t sid)
 	return ended;
 }
 
+void
+lhi_session_prepare_proof(struct lhi_view *v, uint64_t sid)
+{
+	pid_t pid = lhi_session_pid(v, sid);
+
+	if (lhi_mutant_on(proof_unprepared))
+		return;
+	if (pid != 0)
+		lhi_process_end_prepare(pid, sh64_load_rlx(
+		    &v->sessions[sid_idx(sid)].start_ticks));
+	lhi_point("session.prepared");
+}
+
 bool
 lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 {

@@ -19,6 +19,10 @@ bool lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe);
  */
 shm_u32 *lhi_session_death_word(struct lhi_view *v, uint64_t sid);
 
+/* Prepares the proof of death of that session of a process, so that it is fast
+ * when the death word is marked.  Changes nothing shared. */
+void lhi_session_prepare_proof(struct lhi_view *v, uint64_t sid);
+
 /* Swaps that state, whose death was proved, to DEAD. Returns false if it has
  * changed. */
 bool lhi_session_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s);
