@@ -260,6 +260,9 @@ print_text(struct past *p, bool certain)
 	if (p->now.other_clock)
 		printf("(which of its times that was is not known here: the "
 		    "table is of another time namespace)\n");
+	else if (!certain && p->now.cluster)
+		printf("(a host records its own leases: another host may have "
+		    "held it, and its log tells)\n");
 	else if (!certain && !is_covered(p))
 		printf("(the copy's last event is of %s: what was done since, "
 		    "or up to %d s before, may be missing from it)\n",
@@ -290,7 +293,7 @@ log_at(const struct log_opts *o)
 	if (error == 0)
 		error = read_history(&p);
 	certain = p.settled && p.n_holders == 0 && !p.now.other_clock &&
-	    is_covered(&p);
+	    !p.now.cluster && is_covered(&p);
 	for (size_t i = 0; i < p.n_holders; i++) {
 		p.holders[i].certain &= p.holders[i].stayed &&
 		    !p.now.other_clock;

@@ -21,6 +21,7 @@ note_holders(const struct lh_key_info *info, void *arg)
 {
 	struct log_now *now = arg;
 
+	now->cluster = info->cluster != LH_CLUSTER_LOCAL;
 	now->elsewhere = show_state(info) == KEY_ELSEWHERE ||
 	    show_state(info) == KEY_UNKNOWN;
 	if (info->n_holders == 0)
@@ -41,7 +42,9 @@ log_now_ask(struct log_now *now, const struct log_opts *o)
 	struct lh *lh;
 	int error;
 
-	*now = (struct log_now){ .asked = false };
+	*now = (struct log_now){
+		.cluster = show_state_may_be_elsewhere(o->key)
+	};
 	if (o->file != NULL)
 		return 0;
 	error = open_table(&lh, &o->table, LH_LOOK, NULL);

@@ -12,6 +12,7 @@ enum log_now_answer { LOG_NOW_HELD, LOG_NOW_ENDED, LOG_NOW_UNKNOWN };
 
 struct log_now {
 	bool asked;		/* the table said who holds the key */
+	bool cluster;		/* other hosts have had it as well */
 	bool elsewhere;		/* another host has it, or may have it */
 	struct log_now_lease {
 		uint64_t session, token;

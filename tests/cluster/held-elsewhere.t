@@ -65,6 +65,12 @@ ok "  the job has not run" test ! -e "$dir/ran"
 is "$(lh_on 2 status --json cluster:k | jq '.holders[].for_cluster')" true \
     "  the shim is marked as no holder"
 
+run lh_on 2 log --grants on
+nap 100
+run lh_on 2 log --at now cluster:k
+is "$status" 66 "  who held it is not in the log of this host"
+like "$out" "another host may have held it" "  says so"
+
 # The end of the lease, and the cluster away.
 ends_in() {
 	lh_on 1 status --json cluster:k | jq -r \
