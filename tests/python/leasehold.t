@@ -471,9 +471,11 @@ class Semaphores(Case):
     def test_wait_for_one(self):
         one = self.table.semaphore("one", 1)
         permit = one.acquire()
-        threading.Timer(0.1, permit.release).start()
+        timer = threading.Timer(0.1, permit.release)
+        timer.start()
         with one.acquire(wait=20) as mine:
             self.assertGreater(mine.token, permit.token)
+        timer.join()    # no table is closed under a call
 
     def test_into_a_session_and_by_a_holder(self):
         two = self.table.semaphore("two", 2)
