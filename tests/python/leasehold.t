@@ -473,9 +473,9 @@ class Semaphores(Case):
         permit = one.acquire()
         timer = threading.Timer(0.1, permit.release)
         timer.start()
+        self.addCleanup(timer.join)     # no table is closed under a call
         with one.acquire(wait=20) as mine:
             self.assertGreater(mine.token, permit.token)
-        timer.join()    # no table is closed under a call
 
     def test_into_a_session_and_by_a_holder(self):
         two = self.table.semaphore("two", 2)
@@ -520,7 +520,9 @@ class Around(Case):
             self.table.wait_free("k", wait=0)
         with self.assertRaises(leasehold.TimedOut):
             self.table.wait_free("k", wait=0.05)
-        threading.Timer(0.1, lease.release).start()
+        timer = threading.Timer(0.1, lease.release)
+        timer.start()
+        self.addCleanup(timer.join)
         self.table.wait_free("k", wait=20)
 
     def test_asked_to_release(self):
