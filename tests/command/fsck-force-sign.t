@@ -118,12 +118,17 @@ if unshare -n true 2>/dev/null; then
 	is_freed
 fi
 
-# imitate HOW: a stranger binds a socket with the name of the sign
-imitate() {
+# make_strange: a place where a stranger can make names
+make_strange() {
 	mkdir -p "$dir/strange"
 	chmod 711 "$dir"
 	chmod 777 "$dir/strange"
 	rm -f "$dir/strange/ready"
+}
+
+# imitate HOW: a stranger binds a socket with the name of the sign
+imitate() {
+	make_strange
 	python3 -c '
 import array, os, socket, sys, time
 
@@ -220,10 +225,7 @@ rm -r "$place"
 # forge INODE RECORD COUNT: a stranger binds as many sockets whose names have a
 # line in them: a socket with that inode has the name of that record's sign
 forge() {
-	mkdir -p "$dir/strange"
-	chmod 711 "$dir"
-	chmod 777 "$dir/strange"
-	rm -f "$dir/strange/ready"
+	make_strange
 	python3 -c '
 import os, socket, sys, time
 
