@@ -73,7 +73,41 @@ act_key_unlock(struct trial *p)
 	p->result = lh_key_unlock(sub.key);
 }
 
+/* The thread holds another key, and had this one by a later claim. */
+static void
+prep_other_held(struct trial *p)
+{
+	struct lh_lease l;
+
+	prep_warm(p);
+	sub_must(p, lh_acquire(sub.lh, "aside", NULL, &l), "another key");
+	for (int i = 0; i < 8; i++) {
+		sub_must(p, lh_key_acquire(sub.key, NULL, &l), "acquire");
+		sub_must(p, lh_release(sub.lh, &l), "release");
+	}
+}
+
+/* Twice: the clock has advanced before the first. */
+static void
+act_other_held(struct trial *p)
+{
+	const struct lh_acquire_opts *o = p->ttl_ms >= LONG_ENOUGH_MS ? NULL :
+	    &sub.opts;
+
+	p->result = lh_key_acquire(sub.key, o, &p->lease);
+	if (p->result == 0)
+		p->result = lh_release(sub.lh, &p->lease);
+	if (p->result == 0)
+		p->result = lh_key_acquire(sub.key, o, &p->lease);
+	sub_granted(p);
+}
+
 static const struct scenario scenarios_key_lock[] = {
+	{ .name = "acquire-other-held",
+	  .what = "the thread holds another key by claim 0",
+	  .stop_ttl_ms = 120, .prepare = prep_other_held,
+	  .act = act_other_held, .finish = finish_acquire,
+	  .allowed = says_stale },
 	{ .name = "key-lock", .what = "lock an opened, free key",
 	  .stop_ttl_ms = 120, .prepare = prep_locks, .act = act_key_lock,
 	  .finish = finish_acquire, .allowed = says_stale },
