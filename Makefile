@@ -252,7 +252,7 @@ $(BUILD)/joined/tests-%.o: build/joined/tests-%.c $$(call prefix,tests/unit/$$*)
 EXTRA_tests = -Itests $(if $(filter asan,$(F)),-O0 -g1 -fno-sanitize=undefined, \
 	   $(if $(filter tests/replay/% replay/%,$*),-O0 -g1,$(QUICK_CC))) \
 	   $(if $(filter $(SUPPORTED) tests $(TESTED:%=%/%),$*),-DTAP_SHARED)
-EXTRA_bench := -Ibench
+EXTRA_bench := -I. -Ibench
 EXTRA_tools := -Itools
 
 $(LIB_A): $(LIB_OBJ)
@@ -477,14 +477,17 @@ $(LENDER): $(call objs,bench/lender/*.c) $(LIB_A)
 
 # counts instructions, with the shared library alone
 COUNT	:= $(BUILD)/bench/count/count
-$(COUNT): $(call objs,bench/count/*.c bench/process.c bench/rounds.c) \
+# what bench/ has in common with `leasehold bench`
+BENCH_COMMON := $(addprefix $(BUILD)/tools/,bench_clock.o bench_machine.o \
+	   bench_peers.o bench_process.o bench_relay.o bench_rounds.o)
+$(COUNT): $(call objs,bench/count/*.c bench/process.c) $(BENCH_COMMON) \
     $(BUILD)/libleasehold.so
 	$(link)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -lleasehold \
 	    -Wl,-rpath,'$$ORIGIN/../..' -pthread
 
 # of the cluster's side: its connection to etcd, and its recipe
-$(BENCH): $(call objs,bench/*.c) $(BUILD)/libleasehold.so $(SHIM_A) \
+$(BENCH): $(call objs,bench/*.c) $(BENCH_COMMON) $(BUILD)/libleasehold.so $(SHIM_A) \
     $(DAEMON_A) $(LIB_A) | $(LENDER) $(SHIMD) $(COUNT)
 	$(link)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(SHIM_A) $(DAEMON_A) \

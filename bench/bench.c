@@ -19,12 +19,13 @@
  *   rounds; the minimum stands beside it, because it is what the machine can
  *   do when left alone.  ratio = median of ours / median of peer.
  *
- *   Uncontended (uncontended.c, million.c, readers.c, rounds.c).  One thread
- *   pinned to one CPU; a round is a slice of some milliseconds a competitor,
- *   its loop count set by a calibration that is also the warm-up.  The slice is
- *   timed by the thread's CPU clock, so that time given to other processes on
- *   the CPU does not count; a slice in which the thread went to sleep by itself
- *   is timed by the wall clock instead, so that nobody can win by sleeping.
+ *   Uncontended (uncontended.c, million.c, readers.c, tools/bench_rounds.c).
+ *   One thread pinned to one CPU; a round is a slice of some milliseconds a
+ *   competitor, its loop count set by a calibration that is also the warm-up.
+ *   The slice is timed by the thread's CPU clock, so that time given to other
+ *   processes on the CPU does not count; a slice in which the thread went to
+ *   sleep by itself is timed by the wall clock instead, so that nobody can win
+ *   by sleeping.
  *   Every return value is looked at, ours and theirs.
  *
  *   By several processes (contest.c; crowd.c, readers.c, handover.c).  They are
@@ -33,9 +34,9 @@
  *   Wall time.  A contest says whether its processes are pinned, and then those
  *   of the peer are, to the same CPUs.
  *
- *   Takeover (takeover.c).  From the kill(SIGKILL) of a holder to the grant in
- *   a process that has been waiting, no daemon anywhere.  The moment of the
- *   kill is spread evenly over the waiter's sleep period.
+ *   Takeover (takeover.c, tools/bench_relay.c).  From the kill(SIGKILL) of a
+ *   holder to the grant in a process that has been waiting, no daemon anywhere.
+ *   The moment of the kill is spread evenly over the waiter's sleep period.
  *
  *   Reaper (reaper.c).  The daemon over a large table that is in use.
  *
@@ -63,7 +64,8 @@
  * The program is linked with the shared library, as a worker would be.  It uses
  * tables of its own (bench.<pid>, bench.<pid>.*) and a directory on /dev/shm; a
  * process that does nothing else removes all of it, however the measuring ends
- * (process.c).
+ * (process.c).  The files that need no peers are in tools/, because the verb
+ * `leasehold bench` of the command uses them too.
  *
  * Speed is no test: nothing in `make check` runs --check.
  */

@@ -11,11 +11,13 @@
 #include <stdint.h>
 #include <pthread.h>
 
-#define MAX_ROUNDS	512
+#include "tools/bench_clock.h"
+#include "tools/bench_peers.h"
+#include "tools/bench_process.h"
+#include "tools/bench_rounds.h"
 
-/* Exit statuses of the program and of each process in it. */
+/* An exit status of the program and of each process in it. */
 #define TARGET_MISSED	1	/* with --check */
-#define COULD_NOT_MEASURE 2
 
 /* One run of the program: set once by main(), read by everyone. */
 struct bench {
@@ -28,12 +30,6 @@ struct bench {
 };
 
 extern struct bench bench;
-
-/* A side's figures over all rounds, in ns an operation. */
-struct figures {
-	double mid_ns;		/* median, or the percentile the row names */
-	double min_ns;
-};
 
 enum row_kind {
 	ROW_METRIC,		/* printed by --tsv; may have a target */
@@ -51,57 +47,9 @@ struct row {
 	const char *missing;	/* why it was not measured; NULL if it was */
 };
 
-/*
- * One competitor of a circus: set_up() returns NULL or why it cannot take part;
- * run() does n operations.
- */
-struct side {
-	const char *name;
-	const char *(*set_up)(void);
-	void (*run)(uint64_t n);
-	void (*tear_down)(void);
-	bool wanted;
-	const char *missing;
-	uint64_t n;		/* operations in a slice, by calibration */
-	double ns[MAX_ROUNDS];
-	struct figures figures;
-};
-
-/* rounds.c */
-uint64_t bench_clock_ns(void);
-void bench_sleep_us(unsigned int us);
-double bench_percentile(double *values, size_t n, unsigned int percent);
-struct figures bench_summarise(double *values, size_t n);
-void bench_pin(void);
-void bench_pin_nth(unsigned int i);
-void bench_unpin(void);
-void bench_circus(struct side *sides, size_t n_sides, unsigned int rounds,
-    uint64_t slice_ns);
-
 /* process.c */
-void bench_die(const char *fmt, ...)
-    __attribute__((noreturn, format(printf, 1, 2)));
-void bench_fail(int error, const char *what) __attribute__((noreturn, cold));
-void *bench_shared(size_t size);
-pthread_mutex_t *bench_robust_mutex(void);
-pthread_rwlock_t *bench_pshared_rwlock(void);
-int bench_fork(void);
-bool bench_ended_well(int status);
-void bench_reap(const int *pids, size_t n, unsigned int patience_ms,
-    const char *what);
-void bench_kill(const int *pids, size_t n);
 void bench_table_path(char *path, size_t size, const char *table);
 int bench_supervise(int (*body)(void));
-
-/*
- * Every result is looked at.  Inline, because a call here would be a constant
- * added to both sides of a ratio.
- */
-static inline void bench_need(int error, const char *what)
-{
-	if (__builtin_expect(error != 0, 0))
-		bench_fail(error, what);
-}
 
 /* The groups.  Each fills rows of its own and says how many they are. */
 size_t bench_uncontended(struct row **rows);
@@ -133,9 +81,8 @@ extern const struct side bench_delegated, bench_name_delegated;
 extern const struct side bench_global;
 
 /* peers.c */
-extern const struct side bench_peer_mutex, bench_peer_trylock,
-    bench_peer_rwlock, bench_peer_flock, bench_peer_ofd, bench_peer_bdb,
-    bench_peer_bdb_many, bench_peer_bdb_new, bench_peer_tdb;
+extern const struct side bench_peer_bdb, bench_peer_bdb_many,
+    bench_peer_bdb_new, bench_peer_tdb;
 
 #define HOT_KEY		"bench/the-hot-key"
 #define MANY_KEYS	64

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The peers: locks in use today, each set up as its users do.
+ * Peers that are libraries, each set up as its users do.  tools/bench_peers.c
+ * has those that every machine has.
  *
- *   mutex	pthread_mutex_t, process-shared and robust, in MAP_SHARED
- *		memory; trylock is its failing try.
- *   rwlock	pthread_rwlock_t, process-shared, write lock; it cannot be made
- *		robust.
- *   flock	flock(2) LOCK_EX and LOCK_UN on an open file.
- *   ofd	fcntl(2) F_OFD_SETLKW, write lock of one byte and unlock.
  *   bdb-5.3	DB_ENV->lock_get(DB_LOCK_WRITE) and lock_put by name, one
  *		locker.  The environment is one that several processes join:
  *		DB_CREATE | DB_INIT_LOCK | DB_THREAD, shared regions in files
@@ -22,16 +17,14 @@
  *		whatever the names are, and none needs a record to be there.
  *		Built in if tdb.h is there, unless HAVE_TDB is defined to 0.
  *
- * All files live in bench.scratch, which is on tmpfs: no disk is in any figure.
+ * Their files live in bench.scratch, which is on tmpfs: no disk is in any
+ * figure.
  */
 #include <db.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #ifndef HAVE_TDB
 #define HAVE_TDB __has_include(<tdb.h>)
@@ -47,155 +40,6 @@ void bench_key_name(char name[32], unsigned int i)
 {
 	snprintf(name, 32, "bench/key-%07u", i);
 }
-
-static int open_file(const char *name)
-{
-	char path[sizeof(bench.scratch) + 32];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", bench.scratch, name);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0)
-		bench_die("%s: %s", path, strerror(errno));
-	return fd;
-}
-
-static pthread_mutex_t *mutex;
-static pthread_mutex_t *held_mutex;
-
-static const char *mutex_set_up(void)
-{
-	mutex = bench_robust_mutex();
-	return NULL;
-}
-
-static void mutex_run(uint64_t n)
-{
-	for (; n > 0; n--) {
-		bench_need(pthread_mutex_lock(mutex), "mutex_lock");
-		bench_need(pthread_mutex_unlock(mutex), "mutex_unlock");
-	}
-}
-
-const struct side bench_peer_mutex = {
-	.name = "mutex",
-	.set_up = mutex_set_up,
-	.run = mutex_run
-};
-
-static const char *trylock_set_up(void)
-{
-	held_mutex = bench_robust_mutex();
-	bench_need(pthread_mutex_lock(held_mutex), "mutex_lock");
-	return NULL;
-}
-
-static void trylock_run(uint64_t n)
-{
-	int error;
-
-	for (; n > 0; n--) {
-		error = pthread_mutex_trylock(held_mutex);
-		if (error != EBUSY)
-			bench_die("mutex_trylock gave %d", error);
-	}
-}
-
-static void trylock_tear_down(void)
-{
-	bench_need(pthread_mutex_unlock(held_mutex), "mutex_unlock");
-}
-
-const struct side bench_peer_trylock = {
-	.name = "trylock",
-	.set_up = trylock_set_up,
-	.run = trylock_run,
-	.tear_down = trylock_tear_down
-};
-
-static pthread_rwlock_t *rwlock;
-
-static const char *rwlock_set_up(void)
-{
-	rwlock = bench_pshared_rwlock();
-	return NULL;
-}
-
-static void rwlock_run(uint64_t n)
-{
-	for (; n > 0; n--) {
-		bench_need(pthread_rwlock_wrlock(rwlock), "rwlock_wrlock");
-		bench_need(pthread_rwlock_unlock(rwlock), "rwlock_unlock");
-	}
-}
-
-const struct side bench_peer_rwlock = {
-	.name = "rwlock",
-	.set_up = rwlock_set_up,
-	.run = rwlock_run
-};
-
-static int flock_fd;
-
-static const char *flock_set_up(void)
-{
-	flock_fd = open_file("flock");
-	return NULL;
-}
-
-static void flock_run(uint64_t n)
-{
-	for (; n > 0; n--)
-		if (flock(flock_fd, LOCK_EX) < 0 ||
-		    flock(flock_fd, LOCK_UN) < 0)
-			bench_die("flock: %s", strerror(errno));
-}
-
-static void flock_tear_down(void)
-{
-	close(flock_fd);
-}
-
-const struct side bench_peer_flock = {
-	.name = "flock",
-	.set_up = flock_set_up,
-	.run = flock_run,
-	.tear_down = flock_tear_down
-};
-
-static int ofd_fd;
-
-static const char *ofd_set_up(void)
-{
-	ofd_fd = open_file("ofd");
-	return NULL;
-}
-
-static void ofd_run(uint64_t n)
-{
-	struct flock lock = { .l_whence = SEEK_SET, .l_len = 1 };
-
-	for (; n > 0; n--) {
-		lock.l_type = F_WRLCK;
-		if (fcntl(ofd_fd, F_OFD_SETLKW, &lock) < 0)
-			bench_die("F_OFD_SETLKW: %s", strerror(errno));
-		lock.l_type = F_UNLCK;
-		if (fcntl(ofd_fd, F_OFD_SETLKW, &lock) < 0)
-			bench_die("F_OFD_SETLKW: %s", strerror(errno));
-	}
-}
-
-static void ofd_tear_down(void)
-{
-	close(ofd_fd);
-}
-
-const struct side bench_peer_ofd = {
-	.name = "ofd",
-	.set_up = ofd_set_up,
-	.run = ofd_run,
-	.tear_down = ofd_tear_down
-};
 
 /* One environment serves both Berkeley DB sides. */
 static DB_ENV *env;

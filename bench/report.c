@@ -8,12 +8,10 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include "bench.h"
+#include "tools/bench_machine.h"
 
 #define MAX_NOTES 16
 
@@ -47,41 +45,15 @@ void bench_report_notes(void)
 		printf("%s\n", notes->text[i]);
 }
 
-static void cpu_model(char *model, size_t size)
-{
-	char line[256];
-	char *colon;
-	FILE *file;
-
-	snprintf(model, size, "unknown CPU");
-	file = fopen("/proc/cpuinfo", "re");
-	if (!file)
-		return;
-	while (fgets(line, sizeof(line), file)) {
-		colon = strchr(line, ':');
-		if (strncmp(line, "model name", 10) != 0 || !colon)
-			continue;
-		colon[strcspn(colon, "\n")] = '\0';
-		snprintf(model, size, "%s", colon + 2);
-		break;
-	}
-	fclose(file);
-}
-
 void bench_report_head(void)
 {
-	struct utsname system;
-	double load = 0;
-	char model[128];
+	struct bench_machine machine;
 
 	if (bench.tsv)
 		return;
-	cpu_model(model, sizeof(model));
-	uname(&system);
-	if (getloadavg(&load, 1) != 1)
-		load = 0;
-	printf("%ld x %s, %s %s, load %.1f\n", sysconf(_SC_NPROCESSORS_ONLN),
-	    model, system.sysname, system.release, load);
+	bench_machine_read(&machine);
+	printf("%u x %s, %s, load %.1f\n", machine.cpus, machine.model,
+	    machine.kernel, machine.load);
 	printf("%s edition; medians over interleaved rounds, the minimum "
 	    "behind\n\n", bench.quick ? "quick" : "full");
 	printf("%-16s %8s %8s  %-12s %8s %8s %5s %4s\n", "metric", "ours",
@@ -91,12 +63,9 @@ void bench_report_head(void)
 
 static void print_time(double ns)
 {
-	if (ns < 10000)
-		printf(" %5.*f ns", ns < 1000 ? 1 : 0, ns);
-	else if (ns < 10000000)
-		printf(" %5.*f us", ns < 1000000 ? 1 : 0, ns / 1000);
-	else
-		printf(" %5.1f ms", ns / 1000000);
+	char text[BENCH_TIME_MAX];
+
+	printf(" %8s", bench_time_text(text, ns));
 }
 
 static void print_amount(const struct row *row, double amount)

@@ -40,6 +40,7 @@ static const struct verb {
 	{ "watch", verb_watch, "who comes and goes, as it happens" },
 	{ "top", verb_top, "the busiest keys of a table, again and again" },
 	{ "tables", verb_tables, "every table of the machine" },
+	{ "bench", verb_bench, "measure what locks cost on this machine" },
 	{ "init", verb_init, "make a table" },
 	{ "stats", verb_stats, "a table's sizes, and how far it is filled" },
 	{ "fsck", verb_fsck, "check a table, or repair it" },

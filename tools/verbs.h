@@ -28,6 +28,17 @@
  *	complete_live.c		names of keys, sessions and tables for that
  *	snapshot_diff.c		changes between two looks, for `watch`
  *
+ * Of `bench` (bench/ uses those that do not print, too):
+ *
+ *	bench_measure.c		the measurements
+ *	bench_relay.c		a lock that goes from one process to another
+ *	bench_clock.c		clocks
+ *	bench_rounds.c		timing, in interleaved rounds
+ *	bench_peers.c		locks of the C library and the kernel
+ *	bench_process.c		processes, and the memory that they share
+ *	bench_machine.c		the machine, in words
+ *	bench_print.c		the figures, in words and as JSON
+ *
  * Of `run` and `sem run`:
  *
  *	run_command.c		the steps, in order
@@ -82,6 +93,7 @@ int verb_verify(int argc, char **argv);
 int verb_watch(int argc, char **argv);
 int verb_top(int argc, char **argv);
 int verb_tables(int argc, char **argv);
+int verb_bench(int argc, char **argv);
 int verb_value(int argc, char **argv);
 int verb_version(int argc, char **argv);
 

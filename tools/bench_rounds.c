@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long does one operation take, next to the others?
+ * Times one operation of several competitors, in interleaved rounds.
  *
  * bench_circus() gives every competitor one slice a round, in an order that
  * moves on by one each round, and leaves one value a round and competitor.
@@ -19,32 +19,11 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "bench.h"
+#include "bench_clock.h"
+#include "bench_process.h"
+#include "bench_rounds.h"
 
 static cpu_set_t allowed;
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t bench_clock_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-void bench_sleep_us(unsigned int us)
-{
-	struct timespec ts = {
-		.tv_sec = us / 1000000,
-		.tv_nsec = (long)(us % 1000000) * 1000
-	};
-
-	nanosleep(&ts, NULL);
-}
 
 static int compare(const void *a, const void *b)
 {
@@ -115,11 +94,11 @@ static uint64_t slice(const struct side *side, uint64_t n)
 	struct rusage before, after;
 
 	getrusage(RUSAGE_THREAD, &before);
-	wall_ns = clock_ns(CLOCK_MONOTONIC);
-	cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	wall_ns = bench_clock_of(CLOCK_MONOTONIC);
+	cpu_ns = bench_clock_of(CLOCK_THREAD_CPUTIME_ID);
 	side->run(n);
-	cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
-	wall_ns = clock_ns(CLOCK_MONOTONIC) - wall_ns;
+	cpu_ns = bench_clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	wall_ns = bench_clock_of(CLOCK_MONOTONIC) - wall_ns;
 	getrusage(RUSAGE_THREAD, &after);
 	return after.ru_nvcsw != before.ru_nvcsw ? wall_ns : cpu_ns;
 }
