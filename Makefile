@@ -683,6 +683,7 @@ check-fence:
 	@$(PROVE) $(patsubst build/release/%,build/hooks/%,$(FENCES))
 
 check-mutants:
+	$(call ready,mutants)
 	@tests/replay/mutants
 
 # The committed list of `make check`, killed and stopped at the points of two
