@@ -165,6 +165,7 @@ help:
 	@echo 'make check	prove it (under 10 min on 2 cores)'
 	@echo 'make		build the library and the command in build/release'
 	@echo 'make bench	how fast, beside what; QUICK=1, TSV=1'
+	@echo 'make bench-curves	draw doc/img: how costs grow (6 min, a quiet machine); QUICK=1'
 	@echo 'make bench-check	instructions of the hot pairs, against bench/count/record; bench-update'
 	@echo 'make install	to $(PREFIX); DESTDIR is honoured'
 	@echo 'make dist	a tarball in build/, the same bytes each time'
@@ -174,7 +175,7 @@ help:
 	@echo 'make format-update	write the byte maps of doc/format.md anew'
 	@echo 'make loops-update	write the list of doc/loops.md anew'
 	@echo 'check-unit -release -memcheck -tsan -command -env -daemon -shim -cluster'
-	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -flips -arm64 -packages -model -abi -layout -bench, lint: the layers of check'
+	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -flips -arm64 -packages -model -abi -layout -bench -curves, lint: the layers of check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
 # sections 3 and 7: made from the headers' comments
@@ -495,8 +496,18 @@ $(BENCH): $(call objs,bench/*.c) $(BENCH_COMMON) $(BUILD)/libleasehold.so $(SHIM
 	    -ltdb -lbsd \
 	    $(SHIM_LIBS) -pthread
 
+# points of the pictures in doc/img
+CURVES	:= $(BUILD)/bench/curves/curves
+$(CURVES): $(call objs,bench/curves/*.c) $(addprefix $(BUILD)/bench/,bare.o \
+    contest.o etcd.o process.o report.o waiters.o) $(BENCH_COMMON) \
+    $(BUILD)/libleasehold.so $(SHIM_A) $(DAEMON_A) $(LIB_A)
+	$(link)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(SHIM_A) $(DAEMON_A) \
+	    -L$(BUILD) -lleasehold $(LIB_A) -Wl,-rpath,'$$ORIGIN/../..' \
+	    -ldb-5.3 -ltdb -lbsd $(SHIM_LIBS) -pthread
+
 # --- the two commands of a newcomer ------------------------------------------
-deps-run deps-check deps-all deps-packages deps-bench: deps-%:
+deps-run deps-check deps-all deps-packages deps-bench deps-curves: deps-%:
 	@tools/deps $*
 
 # after the packages are there, so that a bare machine gets this far
@@ -783,6 +794,17 @@ bench: $(if $(TSV),,deps-bench)
 	@$(if $(TSV),tools/deps bench >&2)
 	$(sub) $(BENCH) $(if $(TSV),>&2)
 	@$(BENCH) $(if $(QUICK),--quick) $(if $(TSV),--tsv)
+
+# The pictures of doc/performance.md, on a machine that is quiet for 6 minutes.
+# QUICK=1: fewer points, for a test (check-curves), into build/curves.
+.PHONY: bench-curves check-curves
+CURVES_TO ?= $(if $(QUICK),build/curves,doc/img)
+bench-curves: deps-curves
+	$(sub) $(CURVES)
+	@bench/curves/run $(CURVES) $(CURVES_TO) $(if $(QUICK),--quick)
+check-curves: deps-curves
+	$(sub) $(CURVES)
+	@$(PROVE) bench/curves/check :: $(CURVES)
 
 # The instructions of the hot pairs, counted: exact, without a clock.
 bench-check check-bench:

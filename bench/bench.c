@@ -42,6 +42,8 @@
  *
  *   Cluster (cluster.c).  Keys of a cluster, beside the etcd below them.
  *
+ *   Waiters (idle.c, waiters.c).  Processor time of a thousand of them.
+ *
  *   Memory (memory.c).  How much larger a table's object is with twice as many.
  *
  *   Instructions (count/count.c).  The pair is single-stepped in a child.

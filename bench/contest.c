@@ -126,6 +126,12 @@ static struct outcome contest_round(const struct contest *contest,
 	return outcome;
 }
 
+double contest_sample(const struct contest *contest,
+    void (*worker)(unsigned int), uint64_t wall_ns)
+{
+	return contest_round(contest, worker, wall_ns).ns;
+}
+
 struct row contest_run(const struct contest *contest, unsigned int rounds,
     uint64_t wall_ns)
 {

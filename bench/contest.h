@@ -62,6 +62,10 @@ void contest_set_up(void);
 void contest_meet(void);
 long contest_futex(_Atomic uint32_t *word, int op, uint32_t value);
 
+/* One round of one worker: wall time a success. */
+double contest_sample(const struct contest *contest,
+    void (*worker)(unsigned int), uint64_t wall_ns);
+
 /* A round of one side takes wall_ns and some milliseconds. */
 struct row contest_run(const struct contest *contest, unsigned int rounds,
     uint64_t wall_ns);
