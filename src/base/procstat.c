@@ -33,6 +33,7 @@ parse_stat(const char *text, struct lhi_procstat *ps)
 	if (p == NULL || p[1] != ' ' || p[2] == '\0')
 		return false;
 	p += 2;
+	ps->pid = (pid_t)strtol(text, NULL, 10);
 	ps->state = *p;
 	ps->parent = (pid_t)strtol(p + 1, NULL, 10);
 	p = skip_fields(p, STATE_TO_FLAGS);
@@ -44,20 +45,26 @@ parse_stat(const char *text, struct lhi_procstat *ps)
 	return true;
 }
 
+bool
+lhi_procstat_read_fd(int fd, struct lhi_procstat *ps)
+{
+	char text[512];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	return parse_stat(text, ps);
+}
+
 /* Reads a file `stat`, at `path` in the directory `dir` if that is relative. */
 static bool
 read_stat_at(int dir, const char *path, struct lhi_procstat *ps)
 {
-	char text[512];
 	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = -1;
+	bool seen = fd >= 0 && lhi_procstat_read_fd(fd, ps);
 
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
 		(void)close(fd);
-	}
-	text[n > 0 ? n : 0] = '\0';
-	return parse_stat(text, ps);
+	return seen;
 }
 
 static bool

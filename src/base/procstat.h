@@ -13,7 +13,7 @@
 
 struct lhi_procstat {
 	char state;		/* 'R', 'S', 'T', ... */
-	pid_t parent;
+	pid_t pid, parent;
 	uint32_t flags;		/* the kernel's PF_ bits */
 	uint64_t start_ticks;	/* start time since boot; with the pid it
 				 * identifies a process */
@@ -32,6 +32,9 @@ bool lhi_procstat_runs(pid_t pid, struct lhi_procstat *ps);
 /* Reads the state of a thread of the process whose directory /proc/PID/task is
  * open as `task`: of that process, also if its pid is another's by now. */
 bool lhi_procstat_read_at(int task, pid_t tid, struct lhi_procstat *ps);
+
+/* Reads a file `stat` that is open. */
+bool lhi_procstat_read_fd(int fd, struct lhi_procstat *ps);
 
 /* Reads the state of this process, whatever its pid is in /proc.  Returns false
  * with errno (or 0). */

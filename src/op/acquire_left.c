@@ -55,6 +55,7 @@ take_back(struct lhi_claim_cache *m)
 	a.t.ci = m->wait.ci;
 	a.t.queued = true;
 	m->wait.undo = NULL;
+	lhi_process_watch_end(&m->wait.watch);
 	st = sh64_load(&a.c->state);
 	if ((state_st(st) == ST_WAIT || state_held(st)) &&
 	    !lhi_mutant_on(jump_left_queued))
@@ -87,5 +88,6 @@ lhi_attempt_note_wait(struct lhi_attempt *a, int cancel_state)
 void
 lhi_attempt_note_return(struct lhi_attempt *a)
 {
+	lhi_death_hint_drop(&a->hint);
 	a->m->wait.undo = NULL;
 }

@@ -57,6 +57,7 @@ lhi_attempt_begin(struct lhi_attempt *a, struct lh *lh,
 	a->ask = ask;
 	a->lease = lease;
 	a->slot_ref = ref->slot_ref;
+	a->hint.watch = &m->wait.watch;
 	a->c = &m->claims[bit];
 	a->t.v = &lh->v;
 	a->t.s = ref->slot;

@@ -357,11 +357,11 @@ sleep_parked(struct lhi_attempt *a)
 static bool
 is_probe_due(struct lhi_attempt *a, uint64_t w)
 {
-	int64_t now = now_ns(a);
+	int64_t now = now_ns(a), each = word_mode(w) == WORD_FREE ? IDLE_NS :
+	    PROBE_NS;
 
-	if (!lhi_death_hint_take(&a->hint) && (!a->timed_out || a->probed) &&
-	    now - a->probed_ns < (word_mode(w) == WORD_FREE ? IDLE_NS :
-	    PROBE_NS))
+	if (!lhi_death_hint_take(view(a), &a->hint) &&
+	    (!a->timed_out || a->probed) && now - a->probed_ns < each)
 		return false;
 	a->probed_ns = now;
 	a->probed = true;

@@ -28,6 +28,7 @@ struct vacancy {
 	const struct lhi_key_name *name;
 	struct lhi_acquire_request ask;
 	int64_t probed_ns;
+	struct lhi_process_watch watch;
 	struct lhi_death_hint hint;
 	shm_u32 park;
 };
@@ -38,7 +39,7 @@ find_holder(struct vacancy *a, struct shm_slot **slot, uint64_t *w)
 {
 	struct lhi_view *v = &a->lh->v;
 	int64_t now = lhi_now_ns(v);
-	bool probe = lhi_death_hint_take(&a->hint) ||
+	bool probe = lhi_death_hint_take(v, &a->hint) ||
 	    a->hint.value & ROBUST_MARKED || now - a->probed_ns >= PROBE_NS;
 	struct lhi_ref ref;
 	int found = lhi_slot_find(v, a->name, &ref);
@@ -114,7 +115,9 @@ lh_wait_free(struct lh *lh, const char *key,
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	atomic_fetch_add(&lh->waiting, 1);
 	lhi_cancel_join(a.ask.cancel, &me, &a.park);
+	a.hint.watch = &a.watch;
 	error = await_free(&a);
+	lhi_death_hint_drop(&a.hint);
 	lhi_cancel_leave(a.ask.cancel, &me);
 	atomic_fetch_sub(&lh->waiting, 1);
 	(void)pthread_setcancelstate(cancel, NULL);

@@ -38,10 +38,25 @@
  * make another, and there is no other.
  *
  * Its cost.  The kernel makes an object for each name below /proc when it is
- * first looked up: 45 to 60 us of the proof.  lhi_process_end_prepare() looks
- * the same names up while the process lives.  The kernel keeps them as long as
- * that, and the proof takes 10 us then.  Nothing is read there, and nothing is
- * concluded.
+ * first looked up: 45 to 60 us of the proof.  A waiter that watches a process
+ * looks the same names up while it lives, and the kernel keeps them as long as
+ * that.
+ *
+ * A process of one thread.  A waiter that watches it also keeps the directory
+ * of its threads open, and its first thread's stat.  Both are of that process
+ * for ever, even if its pid is another's by now; when they are opened, its
+ * start time is compared.  So the proof is:
+ *
+ *	1 ask its first thread, as above: it has ended
+ *	2 read how many threads the process has: one
+ *
+ * The first thread counts until the whole process is gone, and then the
+ * directory has no number any more.  So at 2 it is the only one, and since 1 it
+ * could not make another.  Other threads that had ended were released before
+ * that; that their stores are seen, too, is only sure on x86.  The caller's
+ * application may have closed the descriptors, and others may have their
+ * numbers: device and inode are compared at 2, and pid and start time are read
+ * with the flags.
  *
  * Not covered: another process that shares the memory (vfork(), or clone() with
  * CLONE_VM), because it is not a thread of this one.  Its memory's byte lock is
@@ -54,13 +69,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/procstat.h"
+#include "prim/descriptor.h"
 #include "prim/process_end.h"
 #include "prim/shared.h"
 
@@ -69,7 +84,7 @@
 #define THREADS_MAX 250
 #define LOOKS 5			/* at exe: about 15 us */
 #define PREPARED 8		/* so many threads are looked up early */
-#define LATEST 16		/* processes of which that is remembered */
+#define ALONE 3			/* links of `task`: one thread */
 #define PF_EXITING 0x4u		/* the kernel's; proc(5) has the field */
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -112,7 +127,8 @@ open_threads(pid_t pid)
 	char path[32];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	return pid <= 0 ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return pid <= 0 ? -1 :
+	    lhi_fd_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 static bool
@@ -200,8 +216,9 @@ lhi_process_has_ended(pid_t pid, uint64_t start_ticks)
 	return ended;
 }
 
-/* Makes the kernel look up what has_thread_ended() reads. */
-static void
+/* Makes the kernel look up what has_thread_ended() reads.  Returns how many
+ * threads there are, or -1. */
+static int
 look_up_threads(int task)
 {
 	static const char *const file[] = { "exe", "stat" };
@@ -216,23 +233,89 @@ look_up_threads(int task)
 			(void)fstatat(task, path, &st, AT_SYMLINK_NOFOLLOW);
 		}
 	}
+	return n;
+}
+
+/* Opens the stat of the first thread.  True if both are of that process. */
+static bool
+open_watched(struct lhi_process_watch *w, pid_t pid, uint64_t start_ticks)
+{
+	struct lhi_procstat ps;
+	struct stat task, file;
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "%d/stat", (int)pid);
+	w->stat = lhi_fd_openat(w->task, path, O_RDONLY | O_CLOEXEC, 0);
+	if (w->stat < 0 || !lhi_procstat_read_fd(w->stat, &ps) ||
+	    (ps.start_ticks != start_ticks &&
+	    !lhi_mutant_on(start_uncompared)) ||
+	    fstat(w->task, &task) != 0 || fstat(w->stat, &file) != 0)
+		return false;
+	w->pid = pid;
+	w->start_ticks = start_ticks;
+	w->device = task.st_dev;
+	w->task_inode = task.st_ino;
+	w->stat_inode = file.st_ino;
+	return true;
 }
 
 void
-lhi_process_end_prepare(pid_t pid, uint64_t start_ticks)
+lhi_process_watch_begin(struct lhi_process_watch *w, pid_t pid,
+    uint64_t start_ticks)
 {
-	static _Atomic uint64_t latest[LATEST];
-	_Atomic uint64_t *last = &latest[(unsigned)pid % LATEST];
-	uint64_t which = start_ticks << 24 ^ (uint64_t)pid;
-	int saved = errno, task;
+	int saved = errno;
 
-	if (atomic_exchange_explicit(last, which, memory_order_relaxed) ==
-	    which)
-		return;
-	task = open_threads(pid);
-	if (task >= 0) {
-		look_up_threads(task);
-		(void)close(task);
+	lhi_process_watch_end(w);
+	w->task = start_ticks == 0 ? -1 : open_threads(pid);
+	w->stat = -1;
+	if (w->task >= 0 && (look_up_threads(w->task) != 1 ||
+	    !STORES_IN_ORDER || !open_watched(w, pid, start_ticks))) {
+		(void)close(w->task);
+		if (w->stat >= 0)
+			(void)close(w->stat);
 	}
 	errno = saved;
+}
+
+/* True if the descriptor is that file still. */
+static bool
+is_file(int fd, uint64_t device, uint64_t inode, struct stat *st)
+{
+	return fstat(fd, st) == 0 && ((st->st_dev == device &&
+	    st->st_ino == inode) || lhi_mutant_on(watch_unrecognized));
+}
+
+void
+lhi_process_watch_end(struct lhi_process_watch *w)
+{
+	int saved = errno;
+	struct stat st;
+
+	if (w->pid == 0 || lhi_mutant_on(watch_unclosed))
+		return;
+	if (is_file(w->task, w->device, w->task_inode, &st))
+		(void)close(w->task);
+	if (is_file(w->stat, w->device, w->stat_inode, &st))
+		(void)close(w->stat);
+	w->pid = 0;
+	errno = saved;
+}
+
+bool
+lhi_process_watch_has_ended(const struct lhi_process_watch *w)
+{
+	int saved = errno;
+	struct lhi_procstat ps;
+	struct stat st;
+	bool ended = false;
+
+	if (w->pid != 0)
+		ended = has_no_memory(w->task, w->pid) ||
+		    (lhi_procstat_read_fd(w->stat, &ps) && ps.pid == w->pid &&
+		    ps.start_ticks == w->start_ticks && ps.flags & PF_EXITING);
+	lhi_point("process.watched");
+	ended = ended && is_file(w->task, w->device, w->task_inode, &st) &&
+	    (st.st_nlink == ALONE || lhi_mutant_on(watch_uncounted));
+	errno = saved;
+	return ended;
 }

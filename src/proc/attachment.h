@@ -17,6 +17,7 @@
 #include <bsd/sys/queue.h>
 #include <leasehold.h>
 #include "base/clock.h"
+#include "prim/process_end.h"
 #include "shm/key_slot.h"
 #include "shm/view.h"
 #include "proc/fork.h"
@@ -298,6 +299,7 @@ struct lhi_claim_cache {
 		uint32_t ci;
 		int cancel_state;	/* cancel state before the wait */
 		bool counted;		/* counted in lh->waiting */
+		struct lhi_process_watch watch;	/* of the holder's process */
 	} wait;
 };
 

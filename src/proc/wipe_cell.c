@@ -12,7 +12,7 @@
 #include "proc/claim_cache.h"
 
 #define ARENA_LEN (64 * 1024)
-#define CELL_LEN 896	/* whole cache lines */
+#define CELL_LEN 960	/* whole cache lines */
 
 _Static_assert(sizeof(struct lhi_claim_cache) <= CELL_LEN, "claim cache cell");
 _Static_assert(CELL_LEN % _Alignof(struct lhi_claim_cache) == 0, "aligned");

@@ -25,7 +25,8 @@
  * same swap after it.  pid and start time were written before ALIVE(inc), so
  * they are that session's.  Nothing is concluded from the word.  In doubt the
  * byte decides: the process is in another pid namespace, or may not be looked
- * at.
+ * at.  A waiter that watches the process (op/death_hint.c) asks that first, and
+ * the byte afterwards, because a byte whose process has just died is held.
  *
  * A byte that another process has locked.  A member can lock any byte, and one
  * that waits for a byte (F_OFD_SETLKW) gets it when its holder dies.  So where
@@ -51,7 +52,6 @@
 #include "base/hash.h"
 #include "base/process.h"
 #include "prim/bytelock.h"
-#include "prim/process_end.h"
 #include "prim/robust_list.h"
 #include "shm/damaged.h"
 #include "shm/counters.h"
@@ -248,9 +248,11 @@ lhi_session_death_word(struct lhi_view *v, uint64_t sid)
 	    &v->rings[sid_idx(sid)].death : NULL;
 }
 
-/* Tries the earlier proof, of a session whose byte is held. */
+/* Tries the earlier proof, of a session whose byte is held; by w, or if that is
+ * NULL by its pid. */
 static bool
-has_process_ended(struct lhi_view *v, uint64_t sid)
+has_process_ended(struct lhi_view *v, uint64_t sid,
+    const struct lhi_process_watch *w)
 {
 	const shm_u32 *word = lhi_session_death_word(v, sid);
 	uint32_t idx = sid_idx(sid);
@@ -266,7 +268,8 @@ has_process_ended(struct lhi_view *v, uint64_t sid)
 		return true;
 	start = sh64_load_rlx(&v->sessions[idx].start_ticks);
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	ended = lhi_process_has_ended(lhi_session_pid(v, sid), start);
+	ended = w != NULL ? lhi_process_watch_has_ended(w) :
+	    lhi_process_has_ended(lhi_session_pid(v, sid), start);
 	lhi_point("session.ended");
 	if (ended && lhi_sign_is_promised(v, idx) &&
 	    !lhi_mutant_on(ended_unsigned))
@@ -277,29 +280,59 @@ has_process_ended(struct lhi_view *v, uint64_t sid)
 }
 
 void
-lhi_session_prepare_proof(struct lhi_view *v, uint64_t sid)
+lhi_session_watch(struct lhi_view *v, uint64_t sid,
+    struct lhi_process_watch *w)
 {
+	const struct shm_session *se = &v->sessions[sid_idx(sid)];
 	pid_t pid = lhi_session_pid(v, sid);
+	uint64_t start;
 
-	if (lhi_mutant_on(proof_unprepared))
+	if (lhi_mutant_on(proof_unprepared) || pid == 0)
 		return;
-	if (pid != 0)
-		lhi_process_end_prepare(pid, sh64_load_rlx(
-		    &v->sessions[sid_idx(sid)].start_ticks));
+	start = sh64_load_rlx(&se->start_ticks);
+	/* still its record: then pid and start time were its own */
+	if (sess_inc(sh64_load_sc(&se->state)) == sid_inc(sid))
+		lhi_process_watch_begin(w, pid, start);
 	lhi_point("session.prepared");
+}
+
+/* The session's death is proved, and its state was s. */
+static bool
+settle_death(struct lhi_view *v, uint64_t sid, uint64_t s)
+{
+	lhi_point("session.proved");
+	/*
+	 * a failed swap means that another process has decided: read the word
+	 */
+	if (lhi_session_declare_dead(v, sid_idx(sid), s))
+		return true;
+	s = sh64_load(&v->sessions[sid_idx(sid)].state);
+	return sess_inc(s) > sid_inc(sid) || sess_st(s) == SESS_DEAD;
+}
+
+bool
+lhi_session_watched_dead(struct lhi_view *v, uint64_t sid,
+    const struct lhi_process_watch *w)
+{
+	uint64_t s;
+
+	if (w->pid == 0 || sid_idx(sid) >= v->geo.max_sessions)
+		return false;
+	s = sh64_load(&v->sessions[sid_idx(sid)].state);
+	return sess_inc(s) == sid_inc(sid) && !sess_marked(s) &&
+	    (sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_CLOSING) &&
+	    has_process_ended(v, sid, w) && settle_death(v, sid, s);
 }
 
 bool
 lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 {
 	uint32_t idx = sid_idx(sid);
-	struct shm_session *se;
 	uint64_t s;
 
 	if (idx >= v->geo.max_sessions)
 		return false;
-	se = &v->sessions[idx];
-	s = sh64_load(&se->state);
+	s = sh64_load(&v->sessions[idx].state);
 	if (sess_inc(s) != sid_inc(sid))
 		return sess_inc(s) > sid_inc(sid);	/* I3, I4 */
 	switch (sess_st(s)) {
@@ -319,16 +352,9 @@ lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 	if (lhi_mutant_on(alive_unprovable) && sess_st(s) == SESS_ALIVE)
 		return false;
 	if (!probe || sess_marked(s) || (!lhi_session_gone(v, idx) &&
-	    !has_process_ended(v, sid)))
+	    !has_process_ended(v, sid, NULL)))
 		return false;
-	lhi_point("session.proved");
-	/*
-	 * a failed swap means that another process has decided: read the word
-	 */
-	if (lhi_session_declare_dead(v, idx, s))
-		return true;
-	s = sh64_load(&se->state);
-	return sess_inc(s) > sid_inc(sid) || sess_st(s) == SESS_DEAD;
+	return settle_death(v, sid, s);
 }
 
 bool

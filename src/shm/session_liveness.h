@@ -4,6 +4,7 @@
 #define LHI_SESSION_LIVENESS_H
 
 #include <sys/types.h>
+#include "prim/process_end.h"
 #include "shm/view.h"
 
 /*
@@ -19,9 +20,15 @@ bool lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe);
  */
 shm_u32 *lhi_session_death_word(struct lhi_view *v, uint64_t sid);
 
-/* Prepares the proof of death of that session of a process, so that it is fast
- * when the death word is marked.  Changes nothing shared. */
-void lhi_session_prepare_proof(struct lhi_view *v, uint64_t sid);
+/* Begins to watch the process of that session, so that the proof of its death
+ * is fast when the death word is marked.  Changes nothing shared. */
+void lhi_session_watch(struct lhi_view *v, uint64_t sid,
+    struct lhi_process_watch *w);
+
+/* As lhi_session_dead(), of a session that is watched, and asks for that proof
+ * alone.  False also in doubt. */
+bool lhi_session_watched_dead(struct lhi_view *v, uint64_t sid,
+    const struct lhi_process_watch *w);
 
 /* Swaps that state, whose death was proved, to DEAD. Returns false if it has
  * changed. */

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Guarantee G1, prim/process_end.h: a process that waits for another, of one
+ * thread, watches it through two descriptors.  They prove its end, but not its
+ * life, nor anything of another process.  If the application has closed them,
+ * and others have their numbers, they prove nothing, and are not closed.  When
+ * the wait ends they are.
+ *
+ * Otherwise a living holder would count as dead, an application would lose
+ * files, or a process that waits often would run out of descriptors.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <leasehold/ticket.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/procstat.h"
+#include "prim/process_end.h"
+#include "replay.h"
+#include "support/actor.h"
+
+#define WAIT_MS 200
+
+static int
+wait_free(void *arg)
+{
+	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	const struct replay_call *c = arg;
+
+	o.max_wait_ms = c->wait_ms;
+	return lh_wait_free(c->lh, c->key, &o);
+}
+
+static int
+be_alone(void *arg)
+{
+	while (arg == NULL)
+		pause();
+	return 0;
+}
+
+static struct lhi_process_watch
+watch(pid_t pid, uint64_t later)
+{
+	struct lhi_process_watch w = { 0 };
+	struct lhi_procstat ps;
+
+	ok(lhi_procstat_read(pid, 0, &ps), "a process");
+	lhi_process_watch_begin(&w, pid, ps.start_ticks + later);
+	return w;
+}
+
+static void
+proves_the_end(void)
+{
+	pid_t pid = t_fork(be_alone, NULL);
+	int before = t_descriptors();
+	struct lhi_process_watch other = watch(pid, 1), w;
+	siginfo_t si;
+
+	is(other.pid, 0, "one that began at another time is not watched");
+	is(t_descriptors(), before, "nothing is open");
+	w = watch(pid, 0);
+	is(w.pid, pid, "it is watched");
+	is(t_descriptors(), before + 2, "through two descriptors");
+	ok(!lhi_process_watch_has_ended(&w), "it lives");
+	(void)t_signal(pid, SIGKILL);
+	is(waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT), 0, "killed");
+	ok(lhi_process_watch_has_ended(&w), "it has ended");
+	t_kill(pid);
+	ok(!lhi_process_watch_has_ended(&w), "unknown when nothing is left");
+	lhi_process_watch_end(&w);
+	is(t_descriptors(), before, "closed");
+	lhi_process_watch_end(&w);
+}
+
+/* Makes fd the threads of that process. */
+static void
+replace(int fd, pid_t pid)
+{
+	char path[32];
+	int new;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	new = open(path, O_RDONLY | O_DIRECTORY);
+	is(dup2(new, fd), fd, "another directory of one thread");
+	(void)close(new);
+}
+
+static void
+recognizes_its_own(void)
+{
+	pid_t pid = t_fork(be_alone, NULL), other = t_fork(be_alone, NULL);
+	struct lhi_process_watch w = watch(pid, 0);
+
+	replace(w.task, other);
+	replace(w.stat, other);
+	ok(!lhi_process_watch_has_ended(&w), "others' files prove nothing");
+	lhi_process_watch_end(&w);
+	cmp(fcntl(w.task, F_GETFD), >=, 0, "the first is open");
+	cmp(fcntl(w.stat, F_GETFD), >=, 0, "the second is open");
+	(void)close(w.task);
+	(void)close(w.stat);
+	t_kill(pid);
+	t_kill(other);
+}
+
+static void
+waits(struct lh *lh, int (*fn)(void *arg), const char *how)
+{
+	struct replay_call call = REPLAY_CALL(lh, "k", REPLAY_LONG_MS, WAIT_MS);
+	int before = t_descriptors();
+
+	replay_hold("waiter", "session.prepared");
+	replay_go("waiter", fn, &call);
+	if (!replay_comes("waiter"))
+		bail_out("the holder is not watched");
+	is(t_descriptors(), before + 2, "%s: watches the holder", how);
+	is(replay_finish("waiter"), -ETIMEDOUT, "%s: waits to its end", how);
+	is(t_descriptors(), before, "%s: nothing is left open", how);
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+	struct t_actor *holder;
+	struct lh *lh;
+
+	proves_the_end();
+	recognizes_its_own();
+	holder = t_actor(table);
+	is(t_do_acquire(holder, "k", REPLAY_LONG_MS, 0), 0, "held");
+	lh = replay_open(table, 0);
+	waits(lh, replay_acquire, "acquire");
+	waits(lh, wait_free, "lh_wait_free()");
+	t_actor_end(holder);
+	t_close(lh);
+	return done();
+}
