@@ -15,10 +15,12 @@ PYTHONDIR ?=
 # release, asan (ASan + UBSan, and hooks), tsan, hooks (named points and
 # mutants compiled in), or arm64 (the same, for check-arm64).  The sanitized flavours are clang's, so that a change
 # meets the warnings of both compilers; it also compiles them in half the time.
+# For that, hooks are clang's as well.
 F	?= release
 ifeq ($(origin CC),default)
 CC_asan	:= clang
 CC_tsan	:= clang
+CC_hooks := clang
 CC_arm64 := aarch64-linux-gnu-gcc
 CC	:= $(or $(CC_$(F)),gcc)
 endif
@@ -64,6 +66,7 @@ build/hooks/src/shim/%.o build/hooks/joined/shim/%.o: CFLAGS_hooks += -O0
 # look at all claims when an attachment ends: 12 s of the unit tests otherwise.
 OPTIMISED := src/base/hash src/api/table_api
 $(OPTIMISED:%=build/asan/%.o): CFLAGS_asan += -O1
+$(OPTIMISED:%=build/hooks/%.o): CFLAGS_hooks += -O1
 # to be built by clang
 CFLAGS_libfuzzer := -fsanitize=fuzzer-no-link,address,undefined \
 		   -fno-sanitize-recover=undefined -O1 -DLHI_HOOKS

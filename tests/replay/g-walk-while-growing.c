@@ -23,17 +23,15 @@ struct name {
 
 static struct name names[NAMES];
 
-/* Writes the n-th name of all, in letters. */
+/* Makes the next name of all, in letters. */
 static void
-spell(char to[16], uint32_t n)
+advance(char name[16])
 {
-	int len = 0;
+	int i = 0;
 
-	do {
-		to[len++] = (char)('a' + n % 26);
-		n /= 26;
-	} while (n != 0);
-	memset(to + len, 0, 16 - (size_t)len);
+	while (name[i] == 'z')
+		name[i++] = 'a';
+	name[i] = (char)(name[i] == '\0' ? 'a' : name[i] + 1);
 }
 
 static int
@@ -50,10 +48,10 @@ static void
 search(void)
 {
 	uint32_t found = 0;
-	struct name it;
+	struct name it = { 0, "" };
 
-	for (uint32_t n = 0; found < NAMES; n++) {
-		spell(it.text, n);
+	while (found < NAMES) {
+		advance(it.text);
 		it.hash = lhi_hash(it.text, strlen(it.text));
 		if (it.hash >> (64 - PART_BITS) == 5)
 			names[found++] = it;

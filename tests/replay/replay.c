@@ -46,13 +46,14 @@ static void
 on_point(const char *what, const void *addr)
 {
 	struct role *r = self;
-	int saved = errno;
+	int saved;
 
 	(void)addr;
 	if (r == NULL || !atomic_load(&r->armed) ||
 	    strcmp(what, r->point) != 0 ||
 	    atomic_fetch_sub(&r->arrivals_left, 1) != 1)
 		return;
+	saved = errno;
 	atomic_store(&r->armed, false);
 	t_post(&r->held);
 	/* the director may arm it again before it continues */
