@@ -7,6 +7,7 @@
  */
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,7 +17,12 @@
 
 #define DOZES 3
 #define DOZE_MS 10
-#define DOZE_STEPS 2000			/* and some more instructions */
+#define SPINS 200			/* of the run that is measured */
+#define LATER 4				/* times as late as is enough */
+
+/* Turns between a look at the clock and the sleep: stepped, they take LATER
+ * times as long as the sleep. */
+static int spins = SPINS;
 
 /* Asleep at two looks: a sleep that is over at once is none. */
 static void *
@@ -41,6 +47,13 @@ doze_prepare(struct trial *p)
 		blame(p, "staging: no thread");
 }
 
+static void
+spin(void)
+{
+	for (volatile int i = 0; i < spins; i++)
+		;
+}
+
 /* The clock, many steps, and then a sleep. */
 static void
 doze_once(struct toy *t)
@@ -48,8 +61,7 @@ doze_once(struct toy *t)
 	int64_t until = trial_now_ns() + DOZE_MS * NS_A_MS;
 	struct timespec ts = { until / 1000000000, until % 1000000000 };
 
-	for (volatile int i = 0; i < DOZE_STEPS; i++)
-		;
+	spin();
 	syscall(SYS_futex, &t->journal, FUTEX_WAIT_BITSET, 0, &ts, NULL,
 	    FUTEX_BITSET_MATCH_ANY);
 }
@@ -73,6 +85,56 @@ static const struct scenario dozer = {
 	.name = "dozer", .prepare = doze_prepare, .act = doze_act,
 	.check = selftest_latch_check, .toy = true
 };
+
+static void
+spin_act(struct trial *p)
+{
+	(void)p;
+	spin();
+}
+
+static const struct scenario spinner = {
+	.name = "spinner", .act = spin_act, .toy = true
+};
+
+/* Of a processor's time, by the director and by those it has reaped. */
+static int64_t
+used_ns(void)
+{
+	const int who[] = { RUSAGE_SELF, RUSAGE_CHILDREN };
+	int64_t us = 0;
+
+	for (int i = 0; i < 2; i++) {
+		struct rusage u = { 0 };
+
+		(void)getrusage(who[i], &u);
+		us += (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 +
+		    u.ru_utime.tv_usec + u.ru_stime.tv_usec;
+	}
+	return us * 1000;
+}
+
+/*
+ * Measures what a turn takes that is stepped: 10 us on one machine, 300 on
+ * another.  On a busy machine it takes longer, which does no harm.
+ */
+static bool
+measure_spins(struct trial *p)
+{
+	struct trace tr = { 0 };
+	int64_t used = used_ns();
+	bool good;
+
+	trace_be_late(true);
+	good = setup_record_on(p, &spinner, MODE_KILL, &tr, 0, 1) &&
+	    tr.instructions > SPINS;
+	trace_be_late(false);
+	used = used_ns() - used;
+	trace_free(&tr);
+	if (good)
+		spins = (int)(LATER * DOZE_MS * NS_A_MS * SPINS / used) + 1;
+	return good;
+}
 
 /* Returns how many changes of a recording are reached at that pace, with all
  * before them. */
@@ -149,6 +211,9 @@ is_late_for_nothing(struct trial *p)
 void
 selftest_late(struct trial *p, const struct inject_opts *o)
 {
+	bool good = measure_spins(p);
+
+	ok(good, "selftest: a stepped doze has %d turns", spins);
 	is_late_where_it_was(p, o);
 	is_late_for_nothing(p);
 }
