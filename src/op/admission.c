@@ -20,7 +20,11 @@
  *	not visible	(another pid namespace) made suspect after two looks 3
  *			ms apart
  *	running		made suspect after 30 ms, in case /proc shows another
- *			thread
+ *			thread, or its control group has frozen it
+ *
+ * A writer that waits for readers may stay there.  It is made suspect if it is
+ * stopped, not visible, or frozen (base/freezer.h): then at once, and if it is
+ * not known whether it is, after 30 ms without an answer to a wake-up.
  *
  * A suspect is only passed over.  It clears the bit when it runs (amendment
  * C5), and has its old place again.
@@ -29,14 +33,20 @@
 #include <string.h>
 #include <leasehold/table.h>
 #include "base/clock.h"
+#include "base/freezer.h"
 #include "base/procstat.h"
 #include "shm/session_liveness.h"
 #include "op/admission.h"
 #include "shm/evict.h"
 #include "shm/wait_queue.h"
 
-#define BLIND_MS 5			/* looks are 3 ms apart */
+#define UNSEEN_MS 5			/* looks are 3 ms apart */
 #define RUNNING_MS 30
+
+struct thread {
+	pid_t pid, tid;
+	struct lhi_procstat ps;
+};
 
 int
 lhi_admission_can_take(struct lhi_admission *t, bool probe)
@@ -76,20 +86,42 @@ lhi_admission_find_first(struct lhi_admission *t, bool probe)
 	return lhi_queue_first(t->v, t->s, t->ci, false, probe, &t->first);
 }
 
-/* Returns 1 if the thread of a claim is stopped, 0 if not, -1 if it is not
- * visible.  This decides only about order, so a reused pid does no harm. */
-static int
-is_thread_stopped(struct lhi_view *v, uint32_t ci)
+/* Reads what the thread of a claim does.  Returns false if it is not visible.
+ * This decides only about order, so a reused pid does no harm. */
+static bool
+read_thread(struct lhi_view *v, uint32_t ci, struct thread *t)
 {
-	pid_t pid = lhi_session_pid(v, lhi_claim_owner(v, ci));
-	pid_t tid = (pid_t)lhi_claim_tid(&v->claims[ci]);
-	struct lhi_procstat ps;
+	t->pid = lhi_session_pid(v, lhi_claim_owner(v, ci));
+	t->tid = (pid_t)lhi_claim_tid(&v->claims[ci]);
+	if (t->tid == 0)
+		t->tid = t->pid;	/* it has no thread: WAITER_BELL */
+	return t->pid != 0 && lhi_procstat_read(t->pid, t->tid, &t->ps);
+}
 
-	if (tid == 0)
-		tid = pid;	/* it has no thread: WAITER_BELL */
-	if (pid == 0 || !lhi_procstat_read(pid, tid, &ps))
-		return -1;
-	return ps.state == 'T' || ps.state == 't';
+static bool
+is_stopped(const struct thread *t)
+{
+	return t->ps.state == 'T' || t->ps.state == 't';
+}
+
+/* Returns how many ms a writer may be awake without sleeping again. */
+static uint32_t
+find_patience(struct lhi_view *v, uint32_t ci)
+{
+	struct thread t;
+
+	if (!read_thread(v, ci, &t))
+		return UNSEEN_MS;
+	if (is_stopped(&t))
+		return 0;
+	switch (lhi_freezer_ask(t.pid, t.tid, t.ps.state)) {
+	case FROZEN_YES:
+		return 0;
+	case FROZEN_NO:
+		return UINT32_MAX;
+	default:
+		return RUNNING_MS;
+	}
 }
 
 bool
@@ -119,8 +151,9 @@ bool
 lhi_admission_prod_or_suspect(struct lhi_admission *t, uint64_t w, int64_t
     now_ns)
 {
-	int stopped;
+	struct thread thread;
 	uint32_t idle;
+	bool seen;
 
 	/* find the first for readers and writers alike: they must not keep
 	 * notes of different waiters in the one place for it */
@@ -133,9 +166,9 @@ lhi_admission_prod_or_suspect(struct lhi_admission *t, uint64_t w, int64_t
 	idle = suspects_nobody() ? 0 :
 	    lhi_idle_ms(t->s, w, t->first, now_ns);
 	lhi_queue_wake_first(t->v, t->s);
-	stopped = is_thread_stopped(t->v, t->first);
-	if (stopped == 1 || (stopped < 0 && idle >= BLIND_MS) ||
-	    idle >= RUNNING_MS) {
+	seen = read_thread(t->v, t->first, &thread);
+	if (idle >= RUNNING_MS || (seen ? is_stopped(&thread) :
+	    idle >= UNSEEN_MS)) {
 		lhi_queue_suspect(t->v, t->s, t->first);
 		lhi_point("turn.suspected");
 		lhi_queue_wake_first(t->v, t->s);
@@ -150,13 +183,12 @@ bool
 lhi_admission_prod_barrier(struct lhi_admission *t, uint64_t w, int64_t now_ns)
 {
 	struct shm_claim *f = &t->v->claims[t->first];
-	int stopped;
-	uint32_t idle = suspects_nobody() ? 0 :
+	uint32_t patience, idle = suspects_nobody() ? 0 :
 	    lhi_idle_ms(t->s, w, t->first, now_ns);
 	bool awake = sh32_load_sc(&f->park) == PARK_AWAKE;
 
-	stopped = is_thread_stopped(t->v, t->first);
-	if (stopped == 1 || (stopped < 0 && awake && idle >= BLIND_MS)) {
+	patience = find_patience(t->v, t->first);
+	if (patience == 0 || (awake && idle >= patience)) {
 		lhi_queue_suspect(t->v, t->s, t->first);
 		lhi_point("turn.suspected");
 		lhi_queue_wake_first(t->v, t->s);
