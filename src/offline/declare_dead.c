@@ -256,6 +256,26 @@ add_user(struct tally *t, const char *one)
 	t->users++;
 }
 
+/* Adds who may have bytes locked, because not every process could be seen. */
+static void
+add_unknown(struct tally *t, const struct lhi_live_users *users)
+{
+	char names[LINE_MAX], one[2 * LINE_MAX];
+
+	lhi_live_users_name(&users->unread, names, sizeof(names));
+	if (!users->sees_all)
+		(void)snprintf(one, sizeof(one), "a process that you may not "
+		    "see, which has the bytes of %u records locked (root of "
+		    "the first pid namespace sees every process: "
+		    "leasehold-fsck(1))", t->unknown);
+	else
+		(void)snprintf(one, sizeof(one), "a process that was not "
+		    "found and has the bytes of %u records locked, perhaps "
+		    "%s, which could not be examined", t->unknown,
+		    users->unread.n > 0 ? names : "one of too many processes");
+	add_user(t, one);
+}
+
 /* Fails with -EBUSY, naming the users of the table. */
 static int
 fail_in_use(const struct lhi_exclusive_use *a, struct tally *t,
@@ -269,11 +289,8 @@ fail_in_use(const struct lhi_exclusive_use *a, struct tally *t,
 	    t->others, names);
 	if (t->others > 0)
 		add_user(t, one);
-	(void)snprintf(one, sizeof(one), "a process that you may not see, "
-	    "which has the bytes of %u records locked (root of the first pid "
-	    "namespace sees every process: leasehold-fsck(1))", t->unknown);
 	if (t->unknown > 0)
-		add_user(t, one);
+		add_unknown(t, users);
 	(void)snprintf(one, sizeof(one), "a process that cannot be found, "
 	    "which has the second signs of life of %u sessions open", t->signs);
 	if (t->signs > 0)

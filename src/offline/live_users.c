@@ -20,15 +20,10 @@
  * file says so, but not what it has locked.
  *
  * That nobody maps the file is believed only if every process was looked at:
- * all are visible (processes.c), and each either showed the mappings of a
- * thread, or has no memory: it is the kernel's, or that was proved
- * (prim/process_end.c). Otherwise
- * nothing is known.  Process 1 of the machine is the exception: a kernel may
- * keep even root from examining it, and it holds no leases.
- *
- * File systems differ in the device that /proc/PID/maps names (btrfs has a
- * device for each subvolume, which only stat(2) shows). So the file is mapped
- * here first, to see how it is named.
+ * all are visible (processes.c), and each one gave an answer
+ * (process_maps.c). Otherwise nothing is known.  Process 1 of the machine is
+ * the exception: a kernel may keep even root from examining it, and it holds no
+ * leases.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -38,110 +33,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include <bsd/string.h>
-#include "base/procstat.h"
 #include "offline/live_users.h"
+#include "offline/process_maps.h"
 #include "offline/processes.h"
-#include "prim/process_end.h"
 
 #define SESSION_BYTES 2		/* that a session locks (session_bytes.c) */
-#define MAPS_TRIES 20		/* of a process whose threads come and go */
-#define MAP_LEN 4096
 #define PATH_LEN 300
 #define INIT 1
-#define PF_KTHREAD 0x200000u	/* the kernel's own; proc(5) has the field */
-
-struct map_line {
-	unsigned long first;
-	dev_t dev;
-	unsigned long long ino;
-};
-
-static bool
-parse_map(const char *line, struct map_line *m)
-{
-	unsigned major, minor;
-
-	if (sscanf(line, "%lx-%*x %*s %*s %x:%x %llu", &m->first, &major,
-	    &minor, &m->ino) != 4)
-		return false;
-	m->dev = makedev(major, minor);
-	return true;
-}
-
-/* Returns 1 if that list of mappings has the file, 0 if it has not; -ENODATA:
- * the list is empty; -errno. */
-static int
-read_maps(const struct lhi_live_users *u, const char *path)
-{
-	int found = -ENODATA;
-	struct map_line m;
-	char *line = NULL;
-	size_t size = 0;
-	FILE *f = fopen(path, "re");
-
-	if (f == NULL)
-		return errno == ENOENT || errno == ESRCH ? -ENODATA : -errno;
-	while (found != 1 && getline(&line, &size, f) > 0)
-		found = parse_map(line, &m) && m.ino == u->maps_ino &&
-		    m.dev == u->maps_dev;
-	if (found != 1 && ferror(f))
-		found = -EIO;
-	free(line);
-	(void)fclose(f);
-	return found;
-}
-
-struct maps_look {
-	const struct lhi_live_users *u;
-	int found;
-};
-
-/* All threads with memory have the same, so the first such thread decides. */
-static bool
-look_at_maps(const char *task, pid_t tid, void *arg)
-{
-	struct maps_look *l = arg;
-	char path[PATH_LEN];
-
-	(void)tid;
-	(void)snprintf(path, sizeof(path), "%s/maps", task);
-	l->found = read_maps(l->u, path);
-	return l->found != -ENODATA;
-}
-
-/* True if that process is proved to have no memory, so no mapping. */
-static bool
-has_no_memory(pid_t pid)
-{
-	struct lhi_procstat ps;
-	char path[PATH_LEN];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	if (access(path, F_OK) != 0 && errno == ENOENT)
-		return true;
-	return lhi_procstat_read(pid, 0, &ps) && (ps.flags & PF_KTHREAD ||
-	    lhi_process_has_ended(pid, ps.start_ticks));
-}
 
 int
 lhi_live_users_maps(const struct lhi_live_users *u, pid_t pid)
 {
-	struct maps_look l = { u, -ENODATA };
+	int found = lhi_process_maps(pid, &u->in_maps);
 
-	for (int i = 0; i < MAPS_TRIES; i++) {
-		if (lhi_processes_each_thread(pid, look_at_maps, &l))
-			return l.found < 0 && pid == INIT && u->sees_all ? 0 :
-			    l.found;
-		if (has_no_memory(pid))
-			return 0;
-	}
-	return -EAGAIN;
+	return found < 0 && pid == INIT && u->sees_all ? 0 : found;
 }
 
 /* Reads a line of fdinfo.  Returns true if it is a lock of bytes.  (flock(2)
@@ -291,7 +201,8 @@ note_process(pid_t pid, void *arg)
 	int maps = lhi_live_users_maps(u, pid);
 	struct descriptor_look l = { u, maps != 0, false, false };
 
-	u->unseen += maps < 0;
+	if (maps < 0)
+		add_pid(&u->unread, pid);
 	if (maps > 0)
 		add_pid(&u->mappers, pid);
 	/* (ours are the locks of the repair) */
@@ -303,30 +214,6 @@ note_process(pid_t pid, void *arg)
 	    lhi_processes_each_thread(pid, look_at_call, &l))
 		add_pid(&u->waiters, pid);
 	return false;
-}
-
-/* Finds out how /proc names mappings of the file, by one of our own. */
-static bool
-learn_name_in_maps(struct lhi_live_users *u, int fd)
-{
-	void *at = mmap(NULL, MAP_LEN, PROT_READ, MAP_SHARED, fd, 0);
-	FILE *f = fopen("/proc/thread-self/maps", "re");
-	struct map_line m;
-	bool found = false;
-	char *line = NULL;
-	size_t size = 0;
-
-	while (f != NULL && at != MAP_FAILED && !found &&
-	    getline(&line, &size, f) > 0)
-		found = parse_map(line, &m) && m.first == (uintptr_t)at;
-	u->maps_dev = found ? m.dev : 0;
-	u->maps_ino = found ? m.ino : 0;
-	free(line);
-	if (f != NULL)
-		(void)fclose(f);
-	if (at != MAP_FAILED)
-		(void)munmap(at, MAP_LEN);
-	return found && u->maps_ino != 0;
 }
 
 static void
@@ -350,21 +237,22 @@ lhi_live_users_scan(struct lhi_live_users *u, int fd)
 	struct stat st;
 
 	memset(u, 0, sizeof(*u));
-	if (fstat(fd, &st) != 0 || !learn_name_in_maps(u, fd)) {
-		u->unseen = 1;
+	if (fstat(fd, &st) != 0 || !lhi_process_maps_learn(&u->in_maps, fd)) {
+		u->incomplete = true;
 		return;
 	}
 	u->dev = st.st_dev;
 	u->ino = st.st_ino;
 	learn_leaf(u, fd);
 	u->sees_all = lhi_processes_are_visible();
-	u->unseen += !lhi_processes_each(note_process, u);
+	u->incomplete = !lhi_processes_each(note_process, u);
 }
 
 bool
 lhi_live_users_none_maps(const struct lhi_live_users *u)
 {
-	return u->mappers.n == 0 && u->unseen == 0 && u->sees_all;
+	return u->mappers.n == 0 && u->unread.n == 0 && !u->incomplete &&
+	    u->sees_all;
 }
 
 bool

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include "offline/process_maps.h"
 
 #define LIVE_LOCKS_MAX 512	/* noted; more explain nothing */
 #define LIVE_NAMED_MAX 4	/* processes that are named */
@@ -22,8 +23,9 @@ struct lhi_live_pids {
 
 /* What /proc says of a live file at one moment. */
 struct lhi_live_users {
-	dev_t dev, maps_dev;	/* as stat(2) says, and as /proc/PID/maps */
-	unsigned long long ino, maps_ino;
+	dev_t dev;		/* as stat(2) says */
+	unsigned long long ino;
+	struct lhi_maps_name in_maps;	/* as /proc/PID/maps says */
 	char leaf[LIVE_LEAF_MAX];	/* its name */
 	struct lhi_live_pids mappers;	/* processes that map the file */
 	struct lhi_live_pids lockers;	/* that have locked bytes of it by a
@@ -31,7 +33,8 @@ struct lhi_live_users {
 	struct lhi_live_pids waiters;	/* that wait for bytes of it */
 	unsigned n_locks;	/* of processes that do not map it */
 	struct lhi_live_lock lock[LIVE_LOCKS_MAX];
-	unsigned unseen;	/* processes that may not be examined */
+	struct lhi_live_pids unread;	/* whose mappings could not be seen */
+	bool incomplete;	/* not every process was looked at */
 	bool sees_all;		/* no others are hidden from us */
 };
 

@@ -17,6 +17,23 @@
 #include "offline/live_users.h"
 #include "offline/lockers.h"
 
+/* No process that was seen has the file open or mapped. */
+static void
+name_unseen(char *to, size_t len, const struct lhi_live_users *users)
+{
+	char names[160];
+
+	lhi_live_users_name(&users->unread, names, sizeof(names));
+	if (users->unread.n == 0)
+		(void)snprintf(to, len, "a process that cannot be found: none "
+		    "that is seen has it open or mapped");
+	else if (users->sees_all)
+		(void)snprintf(to, len, "a process that cannot be found, "
+		    "perhaps %s, which could not be examined", names);
+	else
+		(void)snprintf(to, len, "a process that you may not see");
+}
+
 void
 lhi_lockers_name(char *to, size_t len, int fd)
 {
@@ -43,7 +60,5 @@ lhi_lockers_name(char *to, size_t len, int fd)
 		(void)snprintf(to, len, "a process that cannot be "
 		    "identified (%u have the file mapped)", users.mappers.n);
 	else
-		(void)snprintf(to, len, "a process that %s", users.unseen > 0 ?
-		    "you may not see" : "cannot be found: none that is seen "
-		    "has it open or mapped");
+		name_unseen(to, len, &users);
 }

@@ -8,6 +8,8 @@
  * them.  And each thread may have descriptors of its own (CLONE_FILES). So
  * every thread is looked at.  kcmp(2) says where the descriptors are the same
  * as those of the thread before; where it is refused, they are looked at again.
+ * Threads may come and go all the time.  So each one is looked at as soon as
+ * the kernel has named it, before it names the next one.
  *
  * Whether all processes are there to be seen is no question of how many were
  * found.  Only the first pid namespace has all of them; only CAP_SYS_PTRACE in
@@ -16,6 +18,7 @@
  */
 #include <ctype.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/kcmp.h>
 #include <stdio.h>
@@ -25,8 +28,10 @@
 #include <unistd.h>
 #include "base/process.h"
 #include "offline/processes.h"
+#include "prim/descriptor.h"
 
 #define PIDS_MAX 100000		/* processes, and threads of each */
+#define THREAD_ENTRY 32		/* bytes of one entry of a list of threads */
 #define FIRST_PID_NS 0xeffffffcu	/* the kernel's PROC_PID_INIT_INO */
 #define FIRST_USER_NS 0xeffffffdu	/* PROC_USER_INIT_INO */
 
@@ -59,6 +64,22 @@ lhi_processes_each(bool (*fn)(pid_t pid, void *arg), void *arg)
 	return i < PIDS_MAX;
 }
 
+/* Returns the next number that is a name in that directory of threads; 0 if
+ * none is left. */
+static pid_t
+next_thread(int dir)
+{
+	union {
+		struct dirent64 first;
+		char bytes[THREAD_ENTRY];
+	} one;
+
+	while (getdents64(dir, &one, THREAD_ENTRY) > 0)
+		if (isdigit((unsigned char)one.first.d_name[0]))
+			return (pid_t)atol(one.first.d_name);
+	return 0;
+}
+
 bool
 lhi_processes_each_thread(pid_t pid, bool (*fn)(const char *task, pid_t tid,
     void *arg), void *arg)
@@ -66,18 +87,18 @@ lhi_processes_each_thread(pid_t pid, bool (*fn)(const char *task, pid_t tid,
 	char path[TASK_PATH_LEN];
 	bool found = false;
 	pid_t tid;
-	DIR *dir;
+	int dir;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	for (int i = 0; dir != NULL && !found && i < PIDS_MAX &&
-	    (tid = next_number(dir)) != 0; i++) {
+	dir = lhi_fd_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; dir >= 0 && !found && i < PIDS_MAX &&
+	    (tid = next_thread(dir)) != 0; i++) {
 		(void)snprintf(path, sizeof(path), "/proc/%d/task/%d",
 		    (int)pid, (int)tid);
 		found = fn(path, tid, arg);
 	}
-	if (dir != NULL)
-		(void)closedir(dir);
+	if (dir >= 0)
+		(void)close(dir);
 	return found;
 }
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Asks which processes have a file mapped: see process_maps.c. */
+#ifndef LHI_PROCESS_MAPS_H
+#define LHI_PROCESS_MAPS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* How /proc/PID/maps names a file. */
+struct lhi_maps_name {
+	dev_t dev;
+	unsigned long long ino;
+};
+
+/* Finds out how fd's file is named, by a mapping of our own. */
+bool lhi_process_maps_learn(struct lhi_maps_name *name, int fd);
+
+/* Returns 1 if that process maps the file, 0 if not; -EAGAIN: its threads ended
+ * at every look; -errno: it cannot be seen. */
+int lhi_process_maps(pid_t pid, const struct lhi_maps_name *name);
+
+/* True if that process has ended, or is the kernel's.  False in doubt. */
+bool lhi_process_has_no_memory(pid_t pid);
+
+#endif

@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A stranger's processes that are hard to examine do not keep root of the machine
+# from a repair by force: one that has unmapped all its memory, and ones whose
+# threads end while they are looked at.
+#
+# Otherwise any local user could keep root from repairing a table, with no other
+# remedy than to end all their processes.
+if [ "$(id -u)" != 0 ] || [ "$(stat -Lc %i /proc/self/ns/pid)" != 4026531836 ]
+then
+	echo "1..0 # SKIP needs root of the machine, who sees every process"
+	exit 0
+fi
+. "$(dirname "$0")/lib.sh"
+compile stranger.c
+chmod 711 "$dir"
+
+# strange ARGUMENT...: a stranger is ready; $stranger.  False: not on this kernel
+strange() {
+	rm -f "$dir/strange"
+	"$dir/stranger" "$@" >"$dir/strange" &
+	stranger=$!
+	mind $stranger
+	until_true 10000 is_ready && grep -q ready "$dir/strange"
+}
+
+# shellcheck disable=SC2317
+is_ready() {
+	grep -q ready "$dir/strange" || gone "$stranger"
+}
+
+end_stranger() {
+	kill -KILL $stranger
+	wait $stranger 2>/dev/null
+}
+
+# lock: a member has every byte locked, by a descriptor in flight
+lock() {
+	rm -f "$dir/locker"
+	python3 -c '
+import array, fcntl, glob, os, socket, struct, sys, time
+
+fd = os.open(glob.glob(sys.argv[1])[0], os.O_RDWR)
+fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+a, b = socket.socketpair()
+a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+    array.array("i", [fd]))])
+os.close(fd)
+print("locked", flush=True)
+time.sleep(100)' "/dev/shm/leasehold.0/$LEASEHOLD_TABLE.live.*" >"$dir/locker" &
+	locker=$!
+	mind $locker
+	until_true 10000 grep -q locked "$dir/locker"
+}
+
+table locked
+run lh run k true
+lock
+run lh fsck --repair --force --dry-run
+is "$status" 0 "bytes are locked by what is not seen: root repairs by force"
+if strange unmapped "$dir/program"; then
+	child=$(sed -n 's/^unmapped //p' "$dir/strange")
+	is "$(cat "/proc/$child/maps")" "" "a process has unmapped all its memory"
+	run lh fsck --repair --force --dry-run
+	is "$status" 0 "  it maps nothing: $err"
+	end_stranger
+else
+	skip "no 32-bit programs here" "a process without a mapping"
+fi
+strange churn 12
+is "$?" 0 "12 processes whose threads end at once"
+for i in 1 2 3 4 5 6; do
+	run lh fsck --repair --force --dry-run
+	is "$status" 0 "  they map nothing: look $i: $err"
+done
+end_stranger
+kill -KILL $locker
+wait $locker 2>/dev/null
+finish
