@@ -528,9 +528,9 @@ check: deps-check
 # All that there is, without shortcuts: hours.  It can be interrupted, and goes
 # on from there.  The two searches without an end take as long as is said:
 # make check-all CHAOS_SECONDS=3600 FUZZ_SECONDS=600 (a fuzzer).
-ALL_LAYERS ?= lint analyze abi layout bench model unit memcheck command env daemon shim cluster replay \
+ALL_LAYERS ?= lint analyze abi layout bench curves model unit memcheck command env daemon shim cluster replay \
 	   mutants crash stop double fuzz fence flips release arm64 packages chaos tsan fuzz-search
-check-all: deps-check deps-all deps-packages deps-arm64
+check-all: deps-check deps-all deps-packages deps-arm64 deps-curves
 	@tests/layers --all $(ALL_LAYERS)
 
 # most of the tests wait most of the time
@@ -805,8 +805,9 @@ CURVES_TO ?= $(if $(QUICK),build/curves,doc/img)
 bench-curves: deps-curves
 	$(sub) $(CURVES)
 	@bench/curves/run $(CURVES) $(CURVES_TO) $(if $(QUICK),--quick)
+NEEDS_curves = $(CURVES)
 check-curves: deps-curves
-	$(sub) $(CURVES)
+	$(call ready,curves)
 	@$(PROVE) bench/curves/check :: $(CURVES)
 
 # The instructions of the hot pairs, counted: exact, without a clock.

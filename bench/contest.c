@@ -26,6 +26,7 @@
 
 #define READY_PATIENCE_NS UINT64_C(10000000000)
 #define PATIENCE_NS UINT64_C(2000000000)
+#define END_PATIENCE_MS 30000
 
 struct ground *ground;
 
@@ -108,7 +109,7 @@ static struct outcome contest_round(const struct contest *contest,
 	bench_sleep_us((unsigned int)(wall_ns / 1000));
 	atomic_store(&ground->stop, 1);
 	end = bench_clock_ns();
-	bench_reap(pids, n, 10000, contest->row.metric);
+	bench_reap(pids, n, END_PATIENCE_MS, contest->row.metric);
 	for (i = 0; i < n; i++) {
 		total += ground->done[i].n;
 		if (ground->done[i].n < least)

@@ -16,9 +16,9 @@
  *	waiters		ms of processor time a second that so many waiters take
  *
  * As in bench.c the locks are measured in turn, round by round, and a point is
- * the median; but times are those of the wall clock, because some locks sleep.
- * So the machine has to be quiet.  A curve that fails is left out, and the
- * exit status is 2.
+ * the median.  Where there are several processes, or one sleeps, times are
+ * those of the wall clock, so the machine has to be quiet.  A curve that fails
+ * is left out, and the exit status is 2.
  */
 #include <errno.h>
 #include <getopt.h>

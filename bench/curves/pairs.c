@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "contest.h"
@@ -39,10 +40,21 @@ static unsigned int n_rounds(void)
 	return bench.quick ? ROUNDS_QUICK : ROUNDS;
 }
 
-/* Returns ns a pair over about span_ns. */
+static long n_sleeps(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
+/* Returns ns a pair over about span_ns: of processor time, or of the wall clock
+ * if the thread slept. */
 static double time_pairs(const struct lock *of, uint32_t keys, uint64_t span_ns)
 {
 	uint64_t begin = bench_clock_ns(), end, n = 0;
+	uint64_t spent = bench_clock_of(CLOCK_THREAD_CPUTIME_ID);
+	long slept = n_sleeps();
 
 	do {
 		for (unsigned int i = 0; i < 64; i++)
@@ -50,7 +62,8 @@ static double time_pairs(const struct lock *of, uint32_t keys, uint64_t span_ns)
 		n += 64;
 		end = bench_clock_ns();
 	} while (end - begin < span_ns);
-	return (double)(end - begin) / (double)n;
+	spent = bench_clock_of(CLOCK_THREAD_CPUTIME_ID) - spent;
+	return (double)(n_sleeps() == slept ? spent : end - begin) / (double)n;
 }
 
 /* One number of keys: each lock makes them, is timed, and removes them. */
@@ -109,8 +122,7 @@ static void work(unsigned int me)
 static void measure_crowd(const char *curve, const struct lock *const *locks,
     size_t n_locks, const bool *there, unsigned int procs, double x)
 {
-	const struct contest contest = { procs, PLACE_ANY, false, NULL, NULL,
-	    { curve, "", "", ROW_CONTEXT, 0, { 0, 0 }, { 0, 0 }, NULL } };
+	struct contest contest = { .n_workers = procs, .place = PLACE_ANY };
 	uint64_t wall = bench.quick ? 20000000 : 100000000;
 	double ns[LOCKS_MAX][ROUNDS];
 	size_t i, k;
@@ -119,6 +131,7 @@ static void measure_crowd(const char *curve, const struct lock *const *locks,
 		for (k = 0; k < n_locks; k++) {
 			i = (k + round) % n_locks;
 			lock = locks[i];
+			contest.row.metric = lock->name;
 			if (there[i])
 				ns[i][round] = contest_sample(&contest, work,
 				    wall);
