@@ -18,6 +18,7 @@
  * PIPE_BUF bytes are written whole once poll(2) has reported room.
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -26,11 +27,16 @@
 #include <string.h>
 #include <unistd.h>
 #include <leasehold.h>
+#include "advice.h"
 #include "daemon/text.h"
 #include "error_status.h"
 #include "message.h"
 
-#define LINE_LEN 2048		/* <= PIPE_BUF */
+/* Room for a key's name and two commands about it: one that is cut may name
+ * another key. */
+#define LINE_LEN 4096
+_Static_assert(LINE_LEN <= PIPE_BUF && LINE_LEN >= NAME_MAX_TEXT +
+    2 * ADVICE_MAX + 400, "length of a message");
 
 static bool never_block;
 static bool quiet;		/* drops messages about busy keys */

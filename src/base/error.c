@@ -29,6 +29,9 @@ struct detail {
 
 static __thread struct detail *mine
     __attribute__((tls_model("initial-exec")));
+/* of a thread for which no block can be made */
+static struct detail lost = { .text = "out of memory, also for the words that "
+    "would say more of this error" };
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -52,13 +55,18 @@ make_detail_key(void)
 static struct detail *
 get_detail(void)
 {
-	if (mine == NULL) {
-		(void)pthread_once(&once, make_detail_key);
-		mine = calloc(1, sizeof(*mine));
-		if (mine != NULL && pthread_setspecific(key, mine) != 0)
-			free_detail(mine);
+	struct detail *d = mine;
+
+	if (d != NULL && d != &lost)
+		return d;
+	(void)pthread_once(&once, make_detail_key);
+	d = calloc(1, sizeof(*d));
+	if (d != NULL && pthread_setspecific(key, d) != 0) {
+		free(d);
+		d = NULL;
 	}
-	return mine;
+	mine = d != NULL ? d : &lost;
+	return d;
 }
 
 int
@@ -114,7 +122,7 @@ lhi_fail_busy_by_shim(void)
 void
 lhi_fail_mute(int mute)
 {
-	if (mine != NULL)
+	if (mine != NULL && mine != &lost)
 		mine->mute = mute;
 }
 

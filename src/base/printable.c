@@ -6,9 +6,10 @@
  * (daemon/text.c).
  *
  * A name may contain any byte but NUL.  Characters that are printable in the
- * locale are shown unchanged.  Every other byte is shown as \xNN, and a
- * backslash as \\.  So two different names never look the same, and no name
- * moves the cursor.
+ * locale are shown unchanged, if they take up room and are no blanks but the
+ * space: others are not seen, or change the order of what is.  Every other byte
+ * is shown as \xNN, and a backslash as \\.  So two names look different if
+ * their letters do, and no name moves the cursor.
  *
  * A word for a shell is in single quotes, 'it'\''s'.  If a byte of it is not
  * printable, \xNN would be another name there.  So such a word is written as
@@ -22,6 +23,15 @@
 #include <wctype.h>
 #include "base/printable.h"
 
+/* (U+00A0 is a space, and U+00AD a hyphen that is mostly not shown.) */
+static bool
+is_seen(wchar_t wide)
+{
+	return iswprint((wint_t)wide) && wcwidth(wide) > 0 &&
+	    (wide == L' ' || !iswspace((wint_t)wide)) &&
+	    wide != 0xa0 && wide != 0xad;
+}
+
 /* Returns the length of the printable character at p; 0: there is none. */
 static size_t
 printable_len(const char *p, const char *end, wchar_t *wide)
@@ -32,7 +42,7 @@ printable_len(const char *p, const char *end, wchar_t *wide)
 	memset(&state, 0, sizeof(state));
 	n = mbrtowc(wide, p, (size_t)(end - p), &state);
 	return n == (size_t)-1 || n == (size_t)-2 || n > 4 ||
-	    !iswprint((wint_t)*wide) ? 0 : n;
+	    !is_seen(*wide) ? 0 : n;
 }
 
 size_t

@@ -63,6 +63,15 @@ lh run --robust noted sh -c 'kill -9 $PPID' 2>/dev/null
 run lh destroy noted
 like "$err" "leasehold destroy --inconsistent --table $name 'noted'" \
     "destroy of a key with a note: what removes it"
+# A command that was cut would name another key.
+long=$(printf "'%.0s" {1..255})
+lh run --robust "$long" sh -c 'kill -9 $PPID' 2>/dev/null
+run lh destroy "$long"
+like "$err" "--table $name" "destroy of the longest key, with a note"
+out=$(sed 's/.*this note: /  all of it: /' <<<"$err")
+is "$(words 'all of it')" "$(expected destroy --inconsistent --table "$name" \
+    "$long")" "  what removes it names that key"
+
 run lh run --scope local k true
 like "$err" "leasehold init --durable --table $name" "an error of the library"
 run lh init

@@ -33,6 +33,21 @@ like "$(lh status told)" "$shown" "the holder's info"
 lh session open --pid $$ "$key" >/dev/null
 lh acquire --session "$key" in-session >/dev/null
 says "busy by a session" run -n in-session true
+# What cannot be seen, or turns the line around, is no letter.
+export LC_ALL=C.UTF-8
+for odd in '\u202e' '\u200b' '\u2066' '\u00ad' '\u00a0' '\u2003' '\u0301'; do
+	printf -v hidden "a${odd}b"
+	lh acquire --for-pid $$ "$hidden" >/dev/null
+	run lh explain "$hidden"
+	is "$(grep -cF "$hidden" <<<"$out")" 0 "$odd is not printed"
+	like "$out" "'a\\x" "  but its bytes"
+	run bash -c "$(sed -n 's/.*end its lease: *//p' <<<"$out" |
+	    sed "s|^leasehold|'$LEASEHOLD'|")"
+	is "$status" 0 "  in a command as well"
+	is "$(lh status "$hidden" >/dev/null; echo $?)" 1 "  for that key"
+done
+lh acquire --for-pid $$ $'\u00e4\u4e2d' >/dev/null
+like "$(lh list)" $'\n\u00e4\u4e2d ' "letters are printed"
 run lh fsck
 is "$status" 0 "the table is sound"
 finish
