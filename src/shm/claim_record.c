@@ -204,6 +204,9 @@ end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 		if (!LHI_WITHIN(n, LHI_SWAPS_MAX))
 			return lhi_damaged_restless(v, "the state of a claim",
 			    ci);
+		if (lhi_mutant_on(insert_freed_first) &&
+		    state_kind(st) == ST_INSERT)
+			(void)sh64_cas(&c->state, st, state_freed(st));
 		switch (state_kind(st)) {
 		case ST_HELD:
 		case ST_READ:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One attempt: the scene is staged, the subject is run to a point, and killed
- * or stopped there.  Then others look.  inject.c chooses the points.
+ * or stopped there.  Then others look.  inject.c and double.c choose
+ * the points.
  */
 #include "crash/attempt.h"
 #include "crash/setup.h"
@@ -90,26 +91,46 @@ attempt_stop(struct trial *p, const struct scenario *sc, const struct point *at,
 	return verdict(p);
 }
 
+/* Stages the first crash, up to the death: false if it does not come to it. */
+static bool
+crash_once(struct trial *p, const struct scenario *sc, const struct point *at,
+    struct approach how, enum trace_end *end)
+{
+	pid_t pid = setup_trial(p, sc, MODE_DOUBLE, how.pace, NULL);
+
+	*end = pid < 0 ? TRACE_DIED : trace_run_to(p, pid, at, how);
+	if (*end == TRACE_AT)
+		trial_kill(pid);
+	return *end == TRACE_AT;
+}
+
+pid_t
+attempt_recoverer(struct trial *p, const struct scenario *sc,
+    const struct first_crash *first, enum trace_end *end)
+{
+	bool dead = crash_once(p, sc, first->at, first->how, end);
+
+	if (*end == TRACE_EARLY && first->other != NULL) {
+		trial_sweep(p);
+		dead = crash_once(p, sc, first->at, *first->other, end);
+	}
+	if (!dead)
+		return -1;
+	return trace_start(p, NULL, sc->recover != NULL ? sc->recover :
+	    checker_recover, NULL);
+}
+
 enum outcome
 attempt_double(struct trial *p, const struct scenario *sc,
     const struct point *at, struct approach how,
     const struct first_crash *first)
 {
-	pid_t pid = setup_trial(p, sc, MODE_DOUBLE, first->how.pace,
-	    NULL);
 	enum trace_end end;
+	pid_t pid = attempt_recoverer(p, sc, first, &end);
 
-	if (pid < 0)
-		return verdict(p);
-	end = trace_run_to(p, pid, first->at, first->how);
-	if (end == TRACE_AT) {
-		trial_kill(pid);
-		pid = trace_start(p, NULL, sc->recover != NULL ? sc->recover :
-		    checker_recover, NULL);
-		if (pid > 0)
-			end = trace_run_to(p, pid, at, how);
-	}
-	if (pid > 0 && end == TRACE_EARLY) {
+	if (pid > 0)
+		end = trace_run_to(p, pid, at, how);
+	if (end == TRACE_EARLY) {
 		trial_sweep(p);
 		return PASSED_BY;
 	}

@@ -8,9 +8,9 @@
 struct inject_opts {
 	bool full;		/* every instruction, not only the distinct */
 	bool looks;		/* around system calls that only look, too */
-	unsigned stride;	/* double: every stride-th; 0: a sample */
+	unsigned stride;	/* double.c: every stride-th; 0: a sample */
 	long at;		/* only the point of that index; -1: all */
-	bool first;		/* kill, stop: no further than a finding */
+	bool first;		/* no further than a finding */
 	bool quiet;		/* selftest: findings are what is wanted */
 };
 
@@ -35,7 +35,5 @@ bool inject_stop(struct trial *p, const struct scenario *sc,
 bool inject_both(struct trial *p, const struct scenario *sc,
     const struct inject_opts *o, struct inject_tally *killed,
     struct inject_tally *stopped);
-bool inject_double(struct trial *p, const struct scenario *sc,
-    const struct inject_opts *o, struct inject_tally *t);
 
 #endif

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "crash/double.h"
 #include "crash/inject.h"
 #include "crash/selftest.h"
 #include "crash/selftest_toy.h"
@@ -322,10 +323,11 @@ misses_who_is_gone(struct trial *p)
 }
 
 void
-selftest(struct trial *p)
+selftest(struct trial *p, bool thorough)
 {
 	struct inject_opts every = { .at = -1, .full = true, .quiet = true };
 	struct inject_tally t;
+	unsigned pairs;
 	bool ran;
 
 	stops_where_it_says(p);
@@ -333,7 +335,7 @@ selftest(struct trial *p)
 	misses_who_is_gone(p);
 	hears_dead_judges(p);
 	steps_over_clocks(p);
-	selftest_places(p);
+	selftest_places(p, thorough);
 	ran = inject_kill(p, &counter, &every, &t);
 	ok(ran && t.failures == 0 && t.tried == t.points && t.early == 0,
 	    "selftest: a right protocol, killed: %u points, %u failures",
@@ -360,5 +362,11 @@ selftest(struct trial *p)
 	ran = inject_double(p, &journal, &every, &t);
 	ok(ran && t.failures > 0 && t.failures < t.tried,
 	    "selftest: a wrong recovery, killed twice: %u of %u points fail",
+	    t.failures, t.tried);
+	pairs = t.tried;
+	every.stride = 0;
+	ran = inject_double(p, &journal, &every, &t);
+	ok(ran && t.failures > 0 && t.tried < pairs,
+	    "selftest: the same, and a sample of the pairs: %u of %u fail",
 	    t.failures, t.tried);
 }

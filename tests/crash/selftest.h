@@ -5,10 +5,10 @@
 
 #include "crash/trial.h"
 
-/* Prints its TAP lines. */
-void selftest(struct trial *p);
+/* Prints its TAP lines.  (thorough: what takes long as well) */
+void selftest(struct trial *p, bool thorough);
 
 /* The part of it in selftest_places.c. */
-void selftest_places(struct trial *p);
+void selftest_places(struct trial *p, bool thorough);
 
 #endif

@@ -7,6 +7,7 @@
  * Two runs may differ by a tick of the clock, so two that agree are enough.
  */
 #include <string.h>
+#include "crash/double.h"
 #include "crash/places.h"
 #include "crash/selftest.h"
 #include "crash/setup.h"
@@ -31,21 +32,52 @@ count_missing(const struct trace *a, const struct trace *b, unsigned *points)
 	return missing;
 }
 
+/* Where the operation of a scenario ends. */
+static bool
+record_end(struct trial *p, const struct scenario *sc, struct trace *t)
+{
+	places_wanted(true);
+	return setup_record(p, sc, MODE_DOUBLE, t);
+}
+
+/* The recovery from a death there. */
+static bool
+record_recovery(struct trial *p, const struct scenario *sc,
+    const struct trace *of, struct trace *t)
+{
+	const struct point *end = &of->at[of->instructions];
+
+	places_forget(false);
+	if (double_record(p, sc, end, (struct approach){ .pace = PACE_QUICK },
+	    NULL) != CLEAN)
+		return false;
+	*t = double_recovery;
+	memset(&double_recovery, 0, sizeof(double_recovery));
+	return true;
+}
+
+/* (MODE_DOUBLE: the recovery) */
 static void
 compare(struct trial *p, const char *name, enum trial_mode mode)
 {
 	const struct scenario *sc = scenario_find(name);
 	unsigned points = 0, others = 0, missing = 1, surplus = 1;
 	uint32_t stepped = 0, noted = 0;
-	bool good = sc != NULL;
+	struct trace of = { 0 };
+	bool good = sc != NULL, twice = mode == MODE_DOUBLE;
+
+	if (good && twice)
+		good = record_end(p, sc, &of);
 
 	for (int i = 0; good && i < TRIES && missing + surplus > 0; i++) {
 		struct trace a = { 0 }, b = { 0 };
 
 		places_wanted(false);
-		good = setup_record(p, sc, mode, &a);
+		good = twice ? record_recovery(p, sc, &of, &a) :
+		    setup_record(p, sc, mode, &a);
 		places_wanted(true);
-		good = good && setup_record(p, sc, mode, &b) && b.sparse;
+		good = good && (twice ? record_recovery(p, sc, &of, &b) :
+		    setup_record(p, sc, mode, &b)) && b.sparse;
 		if (good) {
 			missing = count_missing(&a, &b, &points);
 			surplus = count_missing(&b, &a, &others);
@@ -56,18 +88,22 @@ compare(struct trial *p, const char *name, enum trial_mode mode)
 		trace_free(&b);
 	}
 	places_wanted(false);
+	trace_free(&of);
 	ok(good && points > 0 && missing == 0 && surplus == 0,
-	    "selftest: the places of %s: %u of %u instructions; of %u points "
-	    "%u are missing, of %u %u are too many", name, noted, stepped,
-	    points, missing, others, surplus);
+	    "selftest: the places of %s%s: %u of %u instructions; of %u "
+	    "points %u are missing, of %u %u are too many",
+	    twice ? "a recovery from " : "", name, noted, stepped, points,
+	    missing, others, surplus);
 }
 
 void
-selftest_places(struct trial *p)
+selftest_places(struct trial *p, bool thorough)
 {
 	compare(p, "release", MODE_KILL);
 	compare(p, "acquire-free", MODE_KILL);
 	compare(p, "key-create", MODE_STOP);
 	compare(p, "session-open", MODE_KILL);
 	compare(p, "evict", MODE_KILL);
+	if (thorough)
+		compare(p, "release", MODE_DOUBLE);
 }

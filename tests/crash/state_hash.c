@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The state that is hashed before each step: see state_hash.h. */
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -35,6 +36,7 @@ state_hash_find(struct trial *p, struct state_hash *s)
 	struct stat st;
 	int fd;
 
+	s->unrecorded = p->mode == MODE_DOUBLE;
 	if (p->sc->toy) {
 		s->mem = p->toy;
 		s->len = sizeof(p->toy);
@@ -75,6 +77,23 @@ hash_rights(const struct state_hash *s, const char *base, uint64_t sum)
 	return sum;
 }
 
+/* Of each ring what is behind the events: the death word. */
+static uint64_t
+hash_rings(const struct state_hash *s, const char *base, uint64_t sum)
+{
+	const struct lhi_geometry *g = &s->geo;
+	const size_t from = offsetof(struct shm_ring, reserved1);
+
+	if (!s->unrecorded)
+		return XXH3_64bits_withSeed(base + g->rings_off,
+		    g->requests_off - g->rings_off, sum);
+	for (uint32_t i = 0; i < g->max_sessions; i++)
+		sum = XXH3_64bits_withSeed(base + g->rings_off +
+			i * sizeof(struct shm_ring) + from,
+		    sizeof(struct shm_ring) - from, sum);
+	return sum;
+}
+
 uint64_t
 state_hash_now(const struct state_hash *s)
 {
@@ -87,7 +106,7 @@ state_hash_now(const struct state_hash *s)
 	if (s->mem == NULL || g->object_len == 0)
 		return s->mem == NULL ? 0 : XXH3_64bits(s->mem, s->len);
 	/* this is what a step costs: not what nobody has used */
-	sum = XXH3_64bits(base, g->requests_off);
+	sum = hash_rings(s, base, XXH3_64bits(base, g->rings_off));
 	if (sh32_load(&h->ready_requests) != 0)
 		sum = XXH3_64bits_withSeed(base + g->requests_off,
 		    g->values_off - g->requests_off, sum);

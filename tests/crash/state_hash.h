@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of steps: the table's object once it has a name, or the toy. */
+/*
+ * The state of steps: the table's object once it has a name, or the toy.  For
+ * two deaths without the events of the flight recorder, on which no decision
+ * depends.
+ */
 #ifndef CRASH_STATE_HASH_H
 #define CRASH_STATE_HASH_H
 
@@ -11,6 +15,7 @@ struct state_hash {
 	const void *mem;
 	size_t len;
 	bool mapped;
+	bool unrecorded;		/* the flight recorder does not count */
 	struct lhi_geometry geo;	/* object_len 0: all of it counts */
 };
 

@@ -6,26 +6,29 @@
  *		[--first]
  *	step stop	the same
  *	step both	kill, then stop, with recordings in common
- *	step double [SCENARIO...] [--stride N] [--thorough]
+ *	step double [SCENARIO...] [--stride N] [--first]
  *	step list
  *	step operations		each scenario, and the first with its operation
- *	step selftest
+ *	step selftest [--thorough]
  *
  * TAP, one line a scenario.  --full tries every instruction instead of every
  * distinct state.  --thorough also tries both sides of read-only system calls
  * (system_call.c), and waits that are late for each of their sleeps
  * (late_sleep.c).  --at N tries only instruction N: that of a diagnostic, whose
  * number is stable enough to repeat a finding.  --first ends a scenario at its
- * first finding.  --stride N in double takes every N-th point of both crashes
- * instead of a sample (1: all pairs).  --jobs N tries N scenarios at a time.
+ * first finding.  --stride N in double takes every N-th state of both deaths
+ * instead of a sample (1: all pairs); --thorough changes nothing there, because
+ * to step through each recovery takes hours.  --jobs N tries N scenarios at a
+ * time.
  *
- * inject.c says what is tried and how, checker.c and server.c what is checked
- * afterwards; scenario.c has the scenarios.
+ * inject.c and double.c say what is tried and how, checker.c and server.c what
+ * is checked afterwards; scenario.c has the scenarios.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "crash/double.h"
 #include "crash/inject.h"
 #include "crash/jobs.h"
 #include "crash/places.h"
@@ -199,7 +202,7 @@ main(int argc, char **argv)
 	skip_all("the stepper knows x86-64 only");
 #endif
 	if (strcmp(argv[1], "selftest") == 0) {
-		selftest(trial_make());
+		selftest(trial_make(), thorough);
 		return done();
 	}
 	if (strcmp(argv[1], "kill") == 0)
@@ -212,8 +215,10 @@ main(int argc, char **argv)
 		w.both = true;	/* after MODE_KILL */
 	else
 		return usage();
+	if (w.mode == MODE_DOUBLE)
+		w.opts.looks = thorough = false;
 	trace_be_late(thorough);
-	places_wanted(!thorough && argv[1][0] != 'd');
+	places_wanted(!thorough);
 	if (scenario_count() > JOBS_SCENARIOS)
 		bail_out("more than %d scenarios", JOBS_SCENARIOS);
 	if (w.n == 0)
@@ -225,7 +230,8 @@ main(int argc, char **argv)
 	if (jobs == 0)
 		jobs = usual_jobs();
 	diag("%ld scenarios at a time; tried is %s", jobs, w.opts.full ?
-	    "every instruction" : w.both ? "what kill and stop try" :
+	    "every instruction" : w.mode == MODE_DOUBLE ? "pairs of states" :
+	    w.both ? "what kill and stop try" :
 	    w.mode == MODE_STOP ? "before and after "
 	    "each change of the shared memory, around each system call, and "
 	    "a sample of the instructions between" : "after each change of "
