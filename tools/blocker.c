@@ -72,6 +72,12 @@ blocker_text(char buf[BLOCKER_TEXT_MAX], struct lh *lh,
 		return buf;
 	}
 	p = show_oldest(info);
+	if (!show_state_holds(p)) {
+		(void)snprintf(buf, BLOCKER_TEXT_MAX, "%s has lost it with "
+		    "this host's right to it: %s", show_party(party, p),
+		    show_state_where(info));
+		return buf;
+	}
 	n = snprintf(buf, BLOCKER_TEXT_MAX, "held by %s%s for %s, %s%s",
 	    readers_prefix(many, info), show_party(party, p),
 	    text_span(held, now - p->since_ns),

@@ -20,6 +20,10 @@
  * afterwards.  A grant with its own release or break, by token, is certain
  * whatever else is missing (log_history.c).
  *
+ * A lease of a cluster key ends with its host's right to the key as well, of
+ * which there is no event.  So a later release does not show that it lasted
+ * until then; a conversion, a hand-over and its being held now do.
+ *
  * A copy (--file) shows what was until its last event.  Nobody is certain to
  * have held the key after that: a grant may have followed.  A holder is, if a
  * later event shows it.
@@ -128,6 +132,14 @@ note_clock(const struct lh_dump_table *t, void *arg)
 	return 0;
 }
 
+/* True if that lease had ended with this host's right to the key by then. */
+static bool
+had_ended(const struct past *p, const struct lh_party *a)
+{
+	return (a->flags & LH_PARTY_RIGHT_ENDED) != 0 && a->expires_ns != 0 &&
+	    p->at_ms >= p->now.zero_ms + a->expires_ns / 1000000;
+}
+
 /* Adds present holders whose lease began before that moment. */
 static int
 note_key(const struct lh_dump_key *k, void *arg)
@@ -143,14 +155,19 @@ note_key(const struct lh_dump_key *k, void *arg)
 		    .mode = a->mode, .since_ms = (int64_t)((uint64_t)
 		    p->now.zero_ms + (uint64_t)(a->since_ns / 1000000)) };
 		enum log_now_answer held = log_now_is_held(&p->now, a);
+		bool ended = (a->flags & LH_PARTY_RIGHT_ENDED) != 0;
 		int64_t moved = moved_ms(p, a->token);
 
 		/* (The end of an expired lease is not recorded.  A lease that
 		 * was converted or handed over is as old as the original.) */
+		if (had_ended(p, a))
+			log_history_drop(p, h.token, h.session, LH_NO_RECORD);
 		if (h.since_ms > p->at_ms || moved > p->at_ms ||
-		    a->expires_ns <= p->now.now_ns || held == LOG_NOW_ENDED)
+		    (a->flags & LH_PARTY_FOR_CLUSTER) != 0 || had_ended(p, a) ||
+		    (!ended && (a->expires_ns <= p->now.now_ns ||
+		    held == LOG_NOW_ENDED)))
 			continue;
-		h.certain = h.stayed = held == LOG_NOW_HELD;
+		h.certain = h.stayed = held == LOG_NOW_HELD && !ended;
 		(void)show_party(h.who, a);
 		if ((a->flags & LH_PARTY_SESSION) != 0 && moved == 0 &&
 		    a->since_ns <= p->lost_ns) {

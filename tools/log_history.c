@@ -195,6 +195,10 @@ is_only_grant(const struct past *p, const struct holder *h)
 static void
 note_end(const struct past *p, struct holder *h, const struct lh_log_entry *e)
 {
+	/* a lease of a cluster key may have ended with the host's right before
+	 * that, which is not recorded */
+	if (p->now.cluster)
+		return;
 	if (h->mode == LH_EXCLUSIVE && e->mode == LH_EXCLUSIVE) {
 		h->stayed = h->certain = true;
 	} else if (h->certain) {

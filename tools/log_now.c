@@ -29,9 +29,11 @@ note_holders(const struct lh_key_info *info, void *arg)
 	now->leases = calloc(info->n_holders, sizeof(*now->leases));
 	if (now->leases == NULL)
 		return -ENOMEM;
-	for (; now->n < info->n_holders; now->n++) {
-		now->leases[now->n].session = info->holders[now->n].id[0];
-		now->leases[now->n].token = info->holders[now->n].token;
+	for (uint32_t i = 0; i < info->n_holders; i++) {
+		if (!show_state_holds(&info->holders[i]))
+			continue;
+		now->leases[now->n].session = info->holders[i].id[0];
+		now->leases[now->n++].token = info->holders[i].token;
 	}
 	return 0;
 }

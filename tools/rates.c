@@ -18,6 +18,7 @@
 #include "daemon/text.h"
 #include "rates.h"
 #include "show.h"
+#include "show_state.h"
 
 #define JUMP (UINT64_C(1) << 31)
 #define NS_PER_S 1e9
@@ -36,17 +37,17 @@ fill_key(struct rates_key *k, const struct lh_key_info *info, int64_t now)
 	(void)strncpy(k->key, info->key, KEY_MAX);
 	(void)strcpy(k->who, "-");
 	k->token = info->token;
-	k->holders = info->n_holders;
+	k->holders = show_state_is_held_here(info) ? info->n_holders : 0;
 	k->waiters = info->n_waiters;
 	k->held_ns = k->waited_ns = -1;
-	if (info->n_holders > 0) {
+	if (k->holders > 0) {
 		const struct lh_party *p = show_oldest(info);
 
 		k->held_ns = now > p->since_ns ? now - p->since_ns : 0;
 		(void)snprintf(k->who, sizeof(k->who), "%s",
 		    show_party(name, p));
 	}
-	if (info->n_holders > 1)
+	if (k->holders > 1)
 		(void)snprintf(k->who, sizeof(k->who), "%" PRIu32 " readers",
 		    info->n_holders);
 	for (uint32_t i = 0; i < info->n_waiters; i++) {
@@ -73,7 +74,7 @@ add_key(const struct lh_key_info *info, void *arg)
 		l->room = room;
 	}
 	fill_key(&l->keys[l->n++], info, l->at_ns);
-	l->held += info->n_holders > 0;
+	l->held += show_state_is_held_here(info);
 	l->waiters += info->n_waiters;
 	return 0;
 }

@@ -20,7 +20,8 @@
  *
  * Numbers of 64 bits are decimal strings, because many JSON parsers keep
  * numbers in a double and would round a token.  Times are milliseconds since
- * 1970.  A lease without a deadline (policy strict) has no expires_ms.  A free
+ * 1970.  A lease without a deadline (policy strict) has no expires_ms, nor one
+ * with "right_ended" if it is not known when that was.  A free
  * key has no mode; an unknown one ("state": "unknown") has no token, holders
  * or waiters.
  *
@@ -141,6 +142,7 @@ const char *
 show_left(char buf[SPAN_MAX], const struct lh_party *party, int64_t now_ns)
 {
 	return party->expires_ns == INT64_MAX ? "no end" :
+	    (party->flags & LH_PARTY_RIGHT_ENDED) != 0 ? "ended" :
 	    text_span(buf, party->expires_ns - now_ns);
 }
 
@@ -289,6 +291,7 @@ set_optional_members(json_t *o, int64_t zero_ms, const struct lh_party *p)
 		{ LH_PARTY_BOUND, "bound" },
 		{ LH_PARTY_FOR_CLUSTER, "for_cluster" },
 		{ LH_PARTY_ENDS_WITH_RIGHT, "ends_with_right" },
+		{ LH_PARTY_RIGHT_ENDED, "right_ended" },
 	};
 	int bad = 0;
 
@@ -347,7 +350,7 @@ show_party_json(int64_t zero_ms, const struct lh_party *p)
 			bad |= show_set_u64(o, "token", p->token);
 		bad |= json_object_set_new(o, "policy",
 		    json_string(show_policy(p->policy)));
-		if (p->expires_ns != INT64_MAX)
+		if (p->expires_ns != INT64_MAX && p->expires_ns != 0)
 			bad |= set_time_ms(zero_ms, o, "expires_ms",
 			    p->expires_ns);
 	} else {

@@ -25,6 +25,16 @@ const char *show_state_words(enum key_state state);
 /* Returns it as an exit status: is the key held? */
 int show_state_status(enum key_state state);
 
+/* True if that holder in the table is one: not the shim, which keeps a key from
+ * the processes here, and no lease that ended with this host's right. */
+bool show_state_holds(const struct lh_party *p);
+
+/* True if a process or session of this host holds the key. */
+bool show_state_is_held_here(const struct lh_key_info *info);
+
+/* True if the table still has a lease of it that ended with the right. */
+bool show_state_has_ended(const struct lh_key_info *info);
+
 /* True if only the shim is its holder in the table. */
 bool show_state_by_shim(const struct lh_key_info *info);
 

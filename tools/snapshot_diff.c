@@ -17,6 +17,7 @@
 #include <string.h>
 #include <leasehold.h>
 #include "daemon/text.h"
+#include "show_state.h"
 #include "snapshot_diff.h"
 
 static int
@@ -47,7 +48,8 @@ add_key(const struct lh_key_info *info, void *arg)
 	int e = 0;
 
 	for (uint32_t i = 0; e == 0 && i < info->n_holders; i++)
-		e = add_party(s, info->key, &info->holders[i]);
+		if (show_state_holds(&info->holders[i]))
+			e = add_party(s, info->key, &info->holders[i]);
 	for (uint32_t i = 0; e == 0 && i < info->n_waiters; i++)
 		e = add_party(s, info->key, &info->waiters[i]);
 	return e;

@@ -30,6 +30,7 @@
 #include "message.h"
 #include "other_user.h"
 #include "show.h"
+#include "show_state.h"
 #include "table_scan.h"
 
 #define SHM "/dev/shm"
@@ -129,7 +130,7 @@ count_key(const struct lh_dump_key *k, void *arg)
 	struct count *n = arg;
 
 	n->keys++;
-	n->held += k->info->n_holders > 0;
+	n->held += show_state_is_held_here(k->info);
 	n->waiting += k->info->n_waiters;
 	return 0;
 }

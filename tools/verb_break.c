@@ -62,6 +62,7 @@ struct break_args {
 	bool json;
 	bool ask;		/* only request the release */
 	enum key_state state;	/* what lh_status() found */
+	bool ended;		/* the table has a lease that has ended */
 	char where[300];	/* which hosts have it, in words */
 };
 
@@ -75,7 +76,8 @@ print_holders(const struct lh_key_info *info, void *arg)
 	b->state = show_state(info);
 	(void)snprintf(b->where, sizeof(b->where), "%s",
 	    show_state_where(info));
-	if (b->state != KEY_HELD && !b->json)
+	b->ended = show_state_has_ended(info);
+	if (b->state != KEY_HELD && !b->json && !(b->ended && !b->ask))
 		return 0;
 	for (uint32_t i = 0; i < info->n_holders; i++) {
 		const struct lh_party *p = &info->holders[i];
@@ -87,10 +89,12 @@ print_holders(const struct lh_key_info *info, void *arg)
 			b->token = p->token;
 		if (b->json)
 			continue;
-		printf("%s: %s, %s, token %" PRIu64 ", held for %s\n",
+		printf("%s: %s, %s, token %" PRIu64 ", held for %s%s\n",
 		    text_name(name, b->key), show_party(who, p),
 		    show_mode(p->mode), p->token,
-		    text_span(held, lh_clock_ns(b->lh) - p->since_ns));
+		    text_span(held, lh_clock_ns(b->lh) - p->since_ns),
+		    show_state_holds(p) ? "" : ", lost with this host's right: "
+		    "it leaves the table");
 	}
 	return b->json ? show_json(show_key(b->lh, b->table, b->key, info),
 	    0) : 0;
@@ -104,7 +108,8 @@ break_or_ask(struct break_args *b)
 
 	(void)text_name(name, b->key);
 	e = lh_status(b->lh, b->key, NULL, print_holders, b);
-	if (e == 0 && b->state == KEY_HELD)
+	/* a lease that has ended already only leaves the table */
+	if (e == 0 && (b->state == KEY_HELD || (b->ended && !b->ask)))
 		e = b->ask ? lh_ask_release(b->lh, b->key, b->id, b->token) :
 		    lh_break(b->lh, b->key, b->id, b->token);
 	if (b->state == KEY_ELSEWHERE || b->state == KEY_UNKNOWN) {

@@ -32,6 +32,7 @@
 #include "output.h"
 #include "parse.h"
 #include "show.h"
+#include "show_state.h"
 #include "verbs.h"
 
 static const char help[] =
@@ -203,7 +204,8 @@ print_party(const struct dump *d, const struct lh_party *p)
 	char name[PARTY_MAX], id[LEASE_ID_MAX], from[WHEN_MAX], to[WHEN_MAX];
 
 	if (p->rank == 0)
-		printf("  holder    ");
+		printf((p->flags & LH_PARTY_FOR_CLUSTER) != 0 ? "  kept by   " :
+		    show_state_holds(p) ? "  holder    " : "  lost by   ");
 	else
 		printf("  waiter %-3" PRIu32, p->rank);
 	printf("%s, uid %" PRIu32 ", %s, since %s, ", show_party(name, p),
@@ -211,6 +213,7 @@ print_party(const struct dump *d, const struct lh_party *p)
 	if (p->rank == 0)
 		printf("until %s, token %" PRIu64 ", lease %s\n",
 		    p->expires_ns == INT64_MAX ? "its end" :
+		    p->expires_ns == 0 ? "the end of the host's right" :
 		    clock_text(d, to, p->expires_ns), p->token,
 		    text_lease_id(id, p->id));
 	else
@@ -237,7 +240,8 @@ print_key(const struct lh_dump_key *k, void *arg)
 		return append_json(d, d->keys, o, bad);
 	}
 	printf("key %s, %s, token %" PRIu64 ", slot %" PRIu32 ", word %s\n",
-	    text_name(name, info->key), info->n_holders > 0 ? "held" :
+	    text_name(name, info->key), show_state_is_held_here(info) ? "held" :
+	    info->n_holders > 0 ? "held by no process here" :
 	    info->inconsistent ? "inconsistent" : "free",
 	    info->token, k->slot, word);
 	for (i = 0; i < info->n_holders; i++)

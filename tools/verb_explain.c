@@ -181,6 +181,13 @@ print_holder(struct explain *x, const struct lh_party *p, int64_t now)
 	printf("  %s, uid %" PRIu32 ", %s, token %" PRIu64 "%s\n",
 	    show_party(who, p), p->uid, show_mode(p->mode), p->token,
 	    show_info(info, ": ", p));
+	if (!show_state_holds(p)) {
+		printf("    has lost it: its lease ended with this host's "
+		    "right to the key%s%s%s\n", p->expires_ns == 0 ? "" : ", ",
+		    p->expires_ns == 0 ? "" : text_span(span, now -
+		    p->expires_ns), p->expires_ns == 0 ? "" : " ago");
+		return;
+	}
 	printf("    has held it for %s", text_span(span, now - p->since_ns));
 	if ((p->flags & LH_PARTY_ENDS_WITH_RIGHT) != 0)
 		printf("; its lease ends in %s, with this host's right to the "
@@ -230,8 +237,9 @@ state_phrase(const struct lh_key_info *info)
 	case KEY_ELSEWHERE:
 		return "held on another host";
 	case KEY_UNKNOWN:
-		return "held by nobody in this table, and perhaps on another "
-		    "host";
+		return show_state_has_ended(info) ? "not held here any more, "
+		    "and perhaps held on another host" : "held by nobody in "
+		    "this table, and perhaps on another host";
 	default:
 		return info->inconsistent ? "free, but inconsistent" : "free";
 	}
@@ -314,7 +322,7 @@ advise_about_first(const struct lh_key_info *info, void *arg)
 	if (show_state(info) == KEY_ELSEWHERE)
 		printf("\nWhat you could do:\n  see, or end, its lease on the "
 		    "host that has it: %s\n", show_state_where(info));
-	else if (info->n_holders > 0 && !show_state_by_shim(info))
+	else if (show_state_is_held_here(info))
 		print_advice(arg, info->key, show_oldest(info));
 	return 0;
 }

@@ -175,7 +175,7 @@ add_key_row(struct list *l, const struct lh_key_info *info, int64_t now)
 		    "elsewhere");
 		(void)snprintf(line.cell[WHO], sizeof(line.cell[WHO]), "%s",
 		    show_state_where(info));
-	} else if (info->n_holders > 0) {
+	} else if (state == KEY_HELD) {
 		format_party(&line, show_oldest(info), now);
 	} else {
 		(void)strcpy(line.cell[MODE], info->delayed_ns > 0 ?
@@ -184,7 +184,7 @@ add_key_row(struct list *l, const struct lh_key_info *info, int64_t now)
 	if (info->n_holders == 0 && info->delayed_ns > 0)
 		(void)strcpy(line.cell[LEFT], text_span(span,
 		    info->delayed_ns));
-	if (info->n_holders > 1) {
+	if (info->n_holders > 1 && state == KEY_HELD) {
 		(void)snprintf(line.cell[WHO], sizeof(line.cell[WHO]),
 		    "%" PRIu32 " readers", info->n_holders);
 		(void)strcpy(line.cell[LEFT],
@@ -225,7 +225,7 @@ must_ask_cluster(const struct lh_key_info *info)
 {
 	return info->cluster != LH_CLUSTER_LOCAL &&
 	    info->cluster != LH_CLUSTER_EXCLUSIVE &&
-	    (info->n_holders == 0 || show_state_by_shim(info));
+	    !show_state_is_held_here(info);
 }
 
 /* Reports the key with what the cluster says.  Returns what add_key_rows()

@@ -71,6 +71,18 @@ print_keeper(const struct lh_party *p)
 	    "kept by", show_party(name, p));
 }
 
+/* Prints when the lease ended with this host's right. */
+static void
+print_ended(struct lh *lh, const struct lh_party *p, int64_t now)
+{
+	if (p->expires_ns == 0)
+		printf("%-9swith this host's right to it; when is not known\n",
+		    "ended");
+	else
+		print_time(lh, "ended", p->expires_ns, now - p->expires_ns, "",
+		    " ago, with this host's right to it");
+}
+
 /* Prints the only holder in detail. */
 static void
 print_holder(struct status *q, const struct lh_party *p)
@@ -78,8 +90,8 @@ print_holder(struct status *q, const struct lh_party *p)
 	int64_t now = lh_clock_ns(q->lh);
 	char id[LEASE_ID_MAX], name[PARTY_MAX], info[INFO_MAX_TEXT];
 
-	printf("%-9s%s, uid %" PRIu32 "\n", "holder", show_party(name, p),
-	    p->uid);
+	printf("%-9s%s, uid %" PRIu32 "\n", show_state_holds(p) ? "holder" :
+	    "lost by", show_party(name, p), p->uid);
 	if (p->info[0] != '\0')
 		printf("%-9s%s\n", "info", show_info(info, "", p));
 	if ((p->request[0] | p->request[1]) != 0)
@@ -88,7 +100,9 @@ print_holder(struct status *q, const struct lh_party *p)
 	print_time(q->lh, "since", p->since_ns, now - p->since_ns, "", " ago");
 	if (p->policy != LH_POLICY_LEASE)
 		printf("%-9s%s\n", "policy", show_policy(p->policy));
-	if (p->expires_ns == INT64_MAX && (p->flags & LH_PARTY_BOUND) != 0)
+	if ((p->flags & LH_PARTY_RIGHT_ENDED) != 0)
+		print_ended(q->lh, p, now);
+	else if (p->expires_ns == INT64_MAX && (p->flags & LH_PARTY_BOUND) != 0)
 		printf("%-9swith process %" PRIu32 "%s\n", "expires", p->pid,
 		    show_foreign(p));
 	else if (p->expires_ns == INT64_MAX)
@@ -110,10 +124,11 @@ print_reader(struct status *q, const struct lh_party *p)
 	char info[INFO_MAX_TEXT];
 	int64_t now = lh_clock_ns(q->lh);
 
-	printf("%9s%s, uid %" PRIu32 ", %s, for %s, %s left, lease %s", "",
+	printf("%9s%s, uid %" PRIu32 ", %s, for %s, %s%s, lease %s", "",
 	    show_party(name, p), p->uid, show_mode(p->mode),
-	    text_span(held, now - p->since_ns),
-	    show_left(left, p, now), text_lease_id(id, p->id));
+	    text_span(held, now - p->since_ns), show_left(left, p, now),
+	    show_state_holds(p) ? " left" : " with this host's right",
+	    text_lease_id(id, p->id));
 	if (p->token != 0)	/* just granted, not yet noticed by the
 				 * waiter */
 		printf(", token %" PRIu64, p->token);
@@ -178,7 +193,8 @@ print_key(const struct lh_key_info *info, void *arg)
 	else if (info->n_holders == 1)
 		print_holder(q, &info->holders[0]);
 	else if (info->n_holders > 1)
-		printf("%-9s%" PRIu32 "\n", "holders", info->n_holders);
+		printf("%-9s%" PRIu32 "\n", show_state_has_ended(info) ?
+		    "lost by" : "holders", info->n_holders);
 	for (i = 0; info->n_holders > 1 && i < info->n_holders; i++)
 		print_reader(q, &info->holders[i]);
 	printf("%-9s%" PRIu32 "\n", "waiters", info->n_waiters);

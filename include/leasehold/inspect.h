@@ -67,6 +67,10 @@ struct lh_party {
 #define LH_PARTY_ENDS_WITH_RIGHT 0x100u /* expires_ns is when this host's right
 				 * to the cluster key ends, unless the cluster
 				 * confirms that again, as it mostly does */
+#define LH_PARTY_RIGHT_ENDED 0x200u /* a lease of a cluster key that ended with
+				 * this host's right, at expires_ns (0: when is
+				 * not known): nobody here holds the key by it,
+				 * and another host may have the key */
 
 #define LH_PARTY_FOREIGN 0x10000u /* pid and tid are numbers of another pid
 				 * namespace than the caller's */
@@ -111,7 +115,9 @@ struct lh_key_info {
 	uint64_t token;		/* of the latest grant */
 	uint32_t mode;		/* enum lh_mode, of the present holders */
 	uint32_t n_holders;	/* in this table; 0: free, unless it is a
-				 * cluster key that others have */
+				 * cluster key that others have.  (Those with
+				 * LH_PARTY_FOR_CLUSTER or LH_PARTY_RIGHT_ENDED
+				 * do not hold it.) */
 	uint32_t n_waiters;
 	const struct lh_party *holders;	/* n_holders of them */
 	const struct lh_party *waiters;	/* n_waiters, in the order in which

@@ -240,9 +240,12 @@ report_key(struct dump *d, uint32_t i)
 		d->findings++;
 		report_finding(text, d);
 	}
+	/* what is not our clock cannot be compared with the end of a right */
+	if (lhi_image_has_our_clock(&d->im))
+		lhi_describe_claim_rights(&d->im.v, d->slot, &d->holders);
 	info.token = lhi_lock_token(d->slot, t.word);
 	info.scope = sh32_load(&d->slot->key_info) & KEY_LOCAL ? LH_LOCAL :
-	    LH_EPHEMERAL;
+	    lhi_right_has(d->slot) ? LH_QUORUM : LH_EPHEMERAL;
 	info.mode = word_mode(t.word) == WORD_S ? LH_SHARED : LH_EXCLUSIVE;
 	info.inconsistent = lhi_consistency_lost(d->slot, t.word);
 	info.value_len = (uint32_t)lhi_value_len(&d->im.v, d->slot);

@@ -149,6 +149,51 @@ lhi_fail_kept(void)
 	return mine == NULL ? NULL : mine->kept;
 }
 
+/* Says when the lease of a busy key's holder ends. */
+static void
+describe_end(const struct lhi_busy_detail *b, char *buf, size_t size)
+{
+	double left = (double)(b->expires_ns - b->now_ns) / NS_PER_SEC;
+
+	if (left < 0)
+		left = 0;
+	if (b->expires_ns == INT64_MAX)
+		(void)snprintf(buf, size, "its lease has no deadline");
+	else if (b->with_right)
+		(void)snprintf(buf, size, "its lease ends in %.3f s, with this "
+		    "host's right to the key, unless the cluster confirms that",
+		    left);
+	else
+		(void)snprintf(buf, size, "%s ends in %.3f s unless it is %s",
+		    b->with_session ? "that session" : "its lease", left,
+		    b->with_session ? "renewed" : "extended");
+}
+
+/* Makes the sentence about a cluster key that no process of this host holds,
+ * although the table's word is not free.  False: another key. */
+static bool
+report_not_here(struct detail *d, const char *verdict, const char *who)
+{
+	const struct lhi_busy_detail *b = &d->busy;
+	char when[48] = "";
+
+	if (b->shim) {
+		(void)snprintf(d->text, sizeof(d->text), "%skey '%s' is kept "
+		    "for the cluster by %s: no process of this host has it",
+		    verdict, b->key, who);
+		return true;
+	}
+	if (!b->right_ended)
+		return false;
+	if (b->expires_ns != 0)
+		(void)snprintf(when, sizeof(when), " %.3f s ago",
+		    (double)(b->now_ns - b->expires_ns) / NS_PER_SEC);
+	(void)snprintf(d->text, sizeof(d->text), "%skey '%s' is not held here "
+	    "any more: the lease of %s ended%s with this host's right to the "
+	    "key, and another host may have it", verdict, b->key, who, when);
+	return true;
+}
+
 /* Makes the sentence about a busy key. */
 static void
 report_busy(struct detail *d)
@@ -159,9 +204,7 @@ report_busy(struct detail *d)
 	    "cancelled while waiting: " : d->busy_code == -EALREADY ?
 	    "you already hold it: " : "";
 	double held = (double)(b->now_ns - b->since_ns) / NS_PER_SEC;
-	double left = (double)(b->expires_ns - b->now_ns) / NS_PER_SEC;
-	char readers[48] = "", ends[64] = "its lease has no deadline";
-	char who[104], blind[256] = "";
+	char readers[48] = "", ends[128], who[104], blind[256] = "";
 
 	if (b->sign_lost)
 		(void)snprintf(blind, sizeof(blind), "; this process cannot "
@@ -189,17 +232,15 @@ report_busy(struct detail *d)
 		(void)snprintf(who, sizeof(who), "process %u%s (%s)", b->pid,
 		    b->foreign ? " of another pid namespace" : "",
 		    b->application);
-	if (b->expires_ns != INT64_MAX)
-		(void)snprintf(ends, sizeof(ends), "%s ends in %.3f s unless "
-		    "it is %s", b->with_session ? "that session" : "its lease",
-		    left < 0 ? 0 : left,
-		    b->with_session ? "renewed" : "extended");
+	describe_end(b, ends, sizeof(ends));
 	if (b->readers > 1)
 		(void)snprintf(readers, sizeof(readers),
 		    "%u readers, the last one ", b->readers);
 	else if (b->readers == 1)
 		(void)snprintf(readers, sizeof(readers), "one reader, ");
-	if (b->held)
+	if (b->held && report_not_here(d, verdict, who))
+		;
+	else if (b->held)
 		(void)snprintf(d->text, sizeof(d->text),
 		    "%skey '%s' is held by %s%s for %.3f s, token %llu; %s%s",
 		    verdict, b->key, readers, who, held < 0 ? 0 : held,

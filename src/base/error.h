@@ -26,6 +26,9 @@ struct lhi_busy_detail {
 	bool session;		/* a named session, `application`, holds it */
 	bool bound;		/* that lives as long as process `pid` */
 	bool with_session;	/* expires_ns is the end of the named session */
+	bool with_right;	/* expires_ns is the end of this host's right to
+				 * the cluster key */
+	bool right_ended;	/* and that has passed; 0: not known when */
 	bool waiters;		/* others wait for it */
 	bool foreign;		/* `pid` is of another pid namespace */
 	bool sign_lost;		/* `blind` is of the holder's second sign */

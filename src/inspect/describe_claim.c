@@ -83,3 +83,29 @@ lhi_describe_claim_add(struct lhi_view *v, struct lhi_crowd *crowd, uint32_t ci)
 	describe_party(v, ci, p);
 	return p;
 }
+
+void
+lhi_describe_claim_rights(const struct lhi_view *v, const struct shm_slot *s,
+    struct lhi_crowd *holders)
+{
+	for (uint32_t i = 0; lhi_right_has(s) && i < holders->n; i++) {
+		struct lh_party *p = &holders->p[i];
+
+		if (lhi_cluster_serves(v, lhi_view_session_of(v, p->id[0]))) {
+			p->flags |= LH_PARTY_FOR_CLUSTER;
+			continue;
+		}
+		switch (lhi_right_bound(v, s, p->mode == LH_SHARED,
+		    p->since_ns, &p->expires_ns)) {
+		case BOUND_NONE:
+			continue;
+		case BOUND_BY_RIGHT:
+			p->flags |= LH_PARTY_ENDS_WITH_RIGHT;
+			break;
+		case BOUND_ENDED:
+			p->flags |= LH_PARTY_RIGHT_ENDED;
+			break;
+		}
+		p->flags &= ~LH_PARTY_ENDS_WITH_SESSION;
+	}
+}

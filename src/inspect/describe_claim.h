@@ -5,7 +5,7 @@
 #define LHI_DESCRIBE_CLAIM_H
 
 #include <leasehold/inspect.h>
-#include "shm/view.h"
+#include "shm/cluster_right.h"
 
 /* A list of parties, in the order in which they were added. */
 struct lhi_crowd {
@@ -24,5 +24,13 @@ struct lh_party *lhi_describe_claim_add(struct lhi_view *v, struct lhi_crowd
 /* Sets when a holder's lease in state st ends, and its policy. */
 void lhi_describe_claim_ends(const struct lhi_view *v, struct lh_party *p,
     uint64_t st);
+
+/*
+ * Marks what the holders of a cluster key are: the shim, or leases that end
+ * with this host's right to the key, or have ended with it.  Does nothing for
+ * other keys.
+ */
+void lhi_describe_claim_rights(const struct lhi_view *v,
+    const struct shm_slot *s, struct lhi_crowd *holders);
 
 #endif

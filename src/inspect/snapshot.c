@@ -124,28 +124,6 @@ collect_parties(struct lhi_snapshot *sn, uint64_t w)
 	    lhi_queue_walk(&sn->lh->v, sn->slot, add_waiter, sn);
 }
 
-/* Marks the shim among the holders.  The lease of a process ends with the right
- * that it needs, if not before. */
-static void
-add_right_to_holder(struct lhi_snapshot *sn, struct lh_party *p,
-    const struct lhi_right_end *end)
-{
-	struct lhi_view *v = &sn->lh->v;
-	int64_t until_ns;
-
-	if (lhi_cluster_serves(v, lhi_view_session_of(v, p->id[0]))) {
-		p->flags |= LH_PARTY_FOR_CLUSTER;
-		return;
-	}
-	until_ns = lhi_now_ns(v) + (p->mode == LH_SHARED ||
-	    sn->info.cluster == LH_CLUSTER_EXCLUSIVE ? end->left_ns : 0);
-	if (p->expires_ns <= until_ns)
-		return;
-	p->expires_ns = until_ns;
-	p->flags = (p->flags & ~LH_PARTY_ENDS_WITH_SESSION) |
-	    LH_PARTY_ENDS_WITH_RIGHT;
-}
-
 /* Adds this host's right to a cluster key. */
 static void
 add_right(struct lhi_snapshot *sn)
@@ -163,11 +141,8 @@ add_right(struct lhi_snapshot *sn)
 		info->cluster = lhi_right_is_valid(v, &ref, false, NULL) ?
 		    LH_CLUSTER_EXCLUSIVE : LH_CLUSTER_SHARED;
 		info->cluster_left_ns = end.left_ns;
-	} else {
-		end.left_ns = 0;
 	}
-	for (uint32_t i = 0; i < sn->holders.n; i++)
-		add_right_to_holder(sn, &sn->holders.p[i], &end);
+	lhi_describe_claim_rights(v, sn->slot, &sn->holders);
 }
 
 /*

@@ -66,8 +66,23 @@ describe_lost_sign(struct lhi_view *v, uint32_t idx, struct lhi_busy_detail *b)
 	b->sign_table = v->uuid[0];
 }
 
+/* The same end as in reports: inspect/describe_claim.c. */
 static void
-describe_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy_detail *b)
+describe_right(const struct lhi_view *v, const struct shm_slot *s,
+    struct lhi_busy_detail *b)
+{
+	enum lhi_right_bound bound = b->shim ? BOUND_NONE : lhi_right_bound(v,
+	    s, b->readers > 0, b->since_ns, &b->expires_ns);
+
+	b->with_right = bound == BOUND_BY_RIGHT;
+	b->right_ended = bound == BOUND_ENDED;
+	if (bound != BOUND_NONE)
+		b->with_session = false;
+}
+
+static void
+describe_holder(struct lhi_view *v, const struct shm_slot *s, uint32_t ci,
+    struct lhi_busy_detail *b)
 {
 	uint64_t owner = lhi_claim_owner(v, ci);
 	uint32_t si = sid_idx(owner);
@@ -95,6 +110,7 @@ describe_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy_detail *b)
 		if (b->with_session)
 			b->expires_ns = until_ns;
 	}
+	describe_right(v, s, b);
 }
 
 int
@@ -108,13 +124,13 @@ lhi_busy_detail_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int
 	memset(&b, 0, sizeof(b));
 	b.now_ns = lhi_now_ns(v);
 	if (word_mode(w) == WORD_X && lhi_claim(v, word_idx(w)) != NULL) {
-		describe_holder(v, word_idx(w), &b);
+		describe_holder(v, s, word_idx(w), &b);
 		b.token = lhi_lock_token(s, w);
 	} else if (word_mode(w) == WORD_S) {
 		(void)lhi_readers_walk(v, s, count_reader, &readers);
 		b.readers = readers.n;
 		if (readers.n > 0) {
-			describe_holder(v, readers.first, &b);
+			describe_holder(v, s, readers.first, &b);
 			b.token = lhi_reader_token(s,
 			    &v->claims[readers.first]);
 		}

@@ -208,6 +208,53 @@ lhi_right_is_valid(const struct lhi_view *v, const struct lhi_ref *ref,
 	return true;
 }
 
+/* Returns when, by the table's clock, the right to that key ended, if it was
+ * one of the present epoch whose D has passed; 0: that is not known. */
+static int64_t
+ended_ns(const struct lhi_view *v, const struct shm_slot *s, bool shared)
+{
+	uint64_t epoch = lhi_cluster_epoch(v), until;
+	uint64_t right = lhi_right_load(v, s);
+	int64_t ago;
+
+	if (right_mode(right) < (shared ? RIGHT_SHARED : RIGHT_EXCLUSIVE) ||
+	    right_epoch(right) != (epoch & MASK(RIGHT_EPOCH_BITS)))
+		return 0;
+	until = lhi_cluster_until(v);
+	if (lhi_cluster_epoch(v) != epoch || until == 0 ||
+	    until > (uint64_t)INT64_MAX)
+		return 0;
+	ago = lhi_clock_ns(CLOCK_BOOTTIME) - (int64_t)until;
+	return ago >= 0 ? lhi_now_ns(v) - ago : 0;
+}
+
+enum lhi_right_bound
+lhi_right_bound(const struct lhi_view *v, const struct shm_slot *s,
+    bool shared, int64_t since_ns, int64_t *expires_ns)
+{
+	const struct lhi_ref ref = { (struct shm_slot *)s,
+	    lhi_slot_ref(lhi_slot_idx(v, s), sh32_load(&s->gen)) };
+	struct lhi_right_end end;
+	int64_t until_ns;
+
+	if (!lhi_right_has(s))
+		return BOUND_NONE;
+	if (!lhi_right_is_valid(v, &ref, shared, &end)) {
+		until_ns = ended_ns(v, s, shared);
+		/* (a lease that is being granted may never have had one) */
+		if (until_ns < since_ns)
+			*expires_ns = 0;
+		else if (until_ns < *expires_ns)
+			*expires_ns = until_ns;
+		return BOUND_ENDED;
+	}
+	until_ns = lhi_now_ns(v) + end.left_ns;
+	if (*expires_ns <= until_ns)
+		return BOUND_NONE;
+	*expires_ns = until_ns;
+	return BOUND_BY_RIGHT;
+}
+
 void
 lhi_cluster_read(const struct lhi_view *v, struct lhi_cluster *c)
 {

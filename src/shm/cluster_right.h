@@ -77,6 +77,24 @@ struct lhi_right_end {
 bool lhi_right_is_valid(const struct lhi_view *v, const struct lhi_ref *ref,
     bool shared, struct lhi_right_end *end);
 
+/* How a right bounds a lease. */
+enum lhi_right_bound {
+	BOUND_NONE,		/* the lease ends by itself */
+	BOUND_BY_RIGHT,		/* it ends with the right, before its own end */
+	BOUND_ENDED		/* it has no right: it has ended */
+};
+
+/*
+ * Shortens *expires_ns, the end of a lease in that mode that was granted at
+ * since_ns (both by the table's clock), to that of this host's right to the
+ * slot's key.  BOUND_ENDED: to when the right ended; 0: that is not known.
+ * Only for leases that need a right: not the shim's.  Reports of leases, and
+ * sentences about them, show this end.
+ */
+enum lhi_right_bound lhi_right_bound(const struct lhi_view *v,
+    const struct shm_slot *s, bool shared, int64_t since_ns,
+    int64_t *expires_ns);
+
 /* This host's session with the cluster. */
 struct lhi_cluster {
 	uint64_t until_ns;	/* CLOCK_BOOTTIME; 0: there is none */
