@@ -60,7 +60,8 @@ static const char renew_help[] =
 "\n"
 "Renews a named session (else $LEASEHOLD_SESSION), and all leases in it; the\n"
 "same as leasehold session renew.  Prints the ttl in force, in seconds.\n"
-"Exit status 0; 1: there is no such session; 76: it has just ended.\n"
+"Exit status 0; 1: there is no such session; 76: it has just ended, or leases\n"
+"in it are lost.\n"
 "\n"
 "      --table NAME  use that table, not $LEASEHOLD_TABLE or \"default\"\n"
 "      --system      use the machine's table of that name, not your own\n"
@@ -136,6 +137,8 @@ session_json(struct session_args *a, const struct lh_session_info *i)
 	    json_object_set_new(j, "on_end", json_string(i->on_end ==
 	    LH_ON_END_DELETE ? "delete" : "release")) != 0 ||
 	    json_object_set_new(j, "leases", json_integer(i->leases)) != 0 ||
+	    (i->lost > 0 && json_object_set_new(j, "lost",
+	    json_integer(i->lost)) != 0) ||
 	    json_object_set_new(j, "pid", json_integer(i->pid)) != 0 ||
 	    json_object_set_new(j, "uid", json_integer(i->uid)) != 0) {
 		json_decref(j);
@@ -198,6 +201,47 @@ open_session(struct session_args *a)
 	return output_flush(EX_YES);
 }
 
+struct lost {
+	const struct session_args *a;
+	uint64_t id;
+};
+
+/* Names each lease of the session that ended with this host's right. */
+static int
+report_lost_lease(const struct lh_key_info *info, void *arg)
+{
+	char clean[NAME_MAX_TEXT], name[NAME_MAX_TEXT];
+	const struct lost *l = arg;
+
+	for (uint32_t i = 0; i < info->n_holders; i++) {
+		const struct lh_party *p = &info->holders[i];
+
+		if (p->id[0] == l->id &&
+		    (p->flags & LH_PARTY_RIGHT_ENDED) != 0)
+			message("the lease on '%s' in session '%s' is lost: "
+			    "this host's right to the key in the cluster has "
+			    "ended, and another host may have it; stop using "
+			    "what it guards, and acquire again",
+			    text_name(clean, info->key),
+			    text_name(name, l->a->name));
+	}
+	return 0;
+}
+
+/* Returns EX_LOST if leases in the session are lost, although it lives. */
+static int
+report_lost(const struct session_args *a, const struct lh_session *s)
+{
+	struct lh_session_info info;
+	struct lost l = { .a = a };
+
+	if (lh_session_info(s, &info) != 0 || info.lost == 0)
+		return EX_YES;
+	l.id = info.id;
+	(void)lh_list(a->lh, NULL, report_lost_lease, &l);
+	return EX_LOST;
+}
+
 static int
 renew_session(struct session_args *a, struct lh_session *s)
 {
@@ -206,7 +250,7 @@ renew_session(struct session_args *a, struct lh_session *s)
 	if (ms < 0)
 		return report_error("renew", a->name, (int)ms);
 	printf("%g\n", (double)ms / 1000);
-	return output_flush(EX_YES);
+	return output_flush(report_lost(a, s));
 }
 
 static int

@@ -135,7 +135,7 @@ class _SessionInfo(Structure):
                 ("made_ns", c_int64), ("maker", c_uint64),
                 ("on_end", c_uint32), ("pid", c_uint32), ("uid", c_uint32),
                 ("leases", c_uint32), ("foreign", c_uint32),
-                ("reserved", c_uint32)]
+                ("lost", c_uint32)]
 
 
 class _LockState(Structure):

@@ -103,6 +103,8 @@ int lh_session_open(struct lh *lh, const char *name,
  * Renews it for its ttl from now on.  Returns the ttl in force, in ms; 0: it is
  * bound to a process, and needs no renewal; -ESTALE: it has ended (also if no
  * process had noticed: then it has ended now, G3); -EPERM, -EINVAL.
+ * The leases on cluster keys in it end with this host's right all the same:
+ * see `lost` of lh_session_info().
  */
 int64_t lh_session_renew(struct lh_session *s);
 
@@ -145,7 +147,9 @@ struct lh_session_info {
 	uint32_t foreign;	/* 1: bound, and `pid` counts in another pid
 				 * namespace than the caller's: its end is not
 				 * seen from here */
-	uint32_t reserved;
+	uint32_t lost;		/* further leases of it, on cluster keys, that
+				 * ended with this host's right to the key, and
+				 * are still in the table */
 };
 
 /* Describes the session. Returns 0; -ESTALE: it has ended; -EPERM, -EINVAL. */

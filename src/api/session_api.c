@@ -244,19 +244,38 @@ lh_session_close(struct lh_session *s)
 	lhi_handle_free(HANDLE_SESSION, s);
 }
 
-static uint32_t
-count_leases(struct lhi_view *v, uint64_t sid)
+/* True if the lease of claim c, in state st, ended with this host's right to
+ * the key. */
+static bool
+has_lost_right(struct lhi_view *v, const struct shm_claim *c, uint64_t st)
 {
-	uint32_t n = 0;
+	const uint64_t slot_ref = sh64_load(&c->slot_ref);
+	const struct lhi_ref ref = { lhi_slot(v, (uint32_t)slot_ref),
+	    slot_ref };
 
+	return ref.slot != NULL && lhi_right_has(ref.slot) &&
+	    !lhi_right_is_valid(v, &ref, state_kind(st) == ST_READ, NULL) &&
+	    sh64_load(&c->state) == st && sh64_load(&c->slot_ref) == slot_ref;
+}
+
+static void
+count_leases(struct lhi_view *v, uint64_t sid, struct lh_session_info *info)
+{
 	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
 		if (sh64_load(&v->chunks[ch].owner) != sid)
 			continue;
-		for (uint32_t i = 0; i < SHM_CHUNK; i++)
-			n += state_held(sh64_load(
-			    &v->claims[ch * SHM_CHUNK + i].state));
+		for (uint32_t i = 0; i < SHM_CHUNK; i++) {
+			struct shm_claim *c = &v->claims[ch * SHM_CHUNK + i];
+			uint64_t st = sh64_load(&c->state);
+
+			if (!state_held(st))
+				continue;
+			if (has_lost_right(v, c, st))
+				info->lost++;
+			else
+				info->leases++;
+		}
 	}
-	return n;
 }
 
 static int
@@ -273,11 +292,11 @@ fill_info(struct lhi_view *v, uint64_t sid, struct lh_session_info *info)
 		.on_end = sh32_load_rlx(&se->on_end),
 		.pid = sh32_load_rlx(&se->pid),
 		.uid = sh32_load_rlx(&se->uid),
-		.leases = count_leases(v, sid),
 		.foreign = sh32_load_rlx(&se->ttl_ms) == 0 &&
 		    lhi_session_is_foreign(v, sid),
 	};
 
+	count_leases(v, sid, &i);
 	if (lhi_session_dead(v, sid, true) ||
 	    !lhi_named_describe(v, sid, i.name, &i.expires_ns))
 		return -ESTALE;
@@ -359,6 +378,9 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		 * is there may be a later use of its claim) */
 		for (int i = 0; i < RECALL_LOOKS; i++) {
 			st = sh64_load(&h.claim->state);
+			if (!lhi_cluster_check_lease(&h) &&
+			    lhi_lease_is_current(lh, &l, &h, st))
+				return lhi_lease_lose_right(lh, &l, &h);
 			has = lhi_lease_status(lh, &l, &h, st) != LEASE_OVER &&
 			    (!h.shared || lhi_mutant_on(recalls_announced) ||
 			    lhi_readers_has(&lh->v, h.slot, h.ci) == 1);
@@ -382,6 +404,11 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		*lease = l;
 		return 0;
 	}
-	return error == -EINVAL ? error : lhi_fail(-ESTALE, "no lease with "
-	    "that id and token holds '%.64s'", key);
+	if (error == -EINVAL)
+		return error;
+	return lhi_fail(-ESTALE, "no lease with that id and token holds "
+	    "'%.64s'%s", key, !lhi_right_has(ref.slot) || lh->serves ||
+	    lhi_right_is_valid(&lh->v, &ref, true, NULL) ? "" : ": this host's "
+	    "right to it in the cluster has ended, and another host may have "
+	    "it");
 }

@@ -219,6 +219,11 @@ fail_not_present(const struct lhi_view *v, const struct lhi_ref *ref,
 		return lhi_fail(-ESTALE, "token %llu is not that of a present "
 		    "lease: there is no key '%.64s' any more",
 		    (unsigned long long)token, key);
+	if (lhi_right_has(f.s) && !lhi_right_is_valid(v, ref, true, NULL))
+		return lhi_fail(-ESTALE, "token %llu is not that of a present "
+		    "lease of this host, which does not have '%.64s' in the "
+		    "cluster now; another host may have it",
+		    (unsigned long long)token, key);
 	if (word_mode(w) == WORD_X)
 		return lhi_fail(-ESTALE, "token %llu is not that of a present "
 		    "lease: '%.64s' is held with token %llu",
@@ -228,10 +233,6 @@ fail_not_present(const struct lhi_view *v, const struct lhi_ref *ref,
 		return lhi_fail(-ESTALE, "token %llu is not that of a present "
 		    "lease: '%.64s' is held by readers with other tokens",
 		    (unsigned long long)token, key);
-	if (lhi_right_has(f.s) && !lhi_right_now(v, f.s))
-		return lhi_fail(-ESTALE, "token %llu is not that of a present "
-		    "lease of this host, which does not have '%.64s' in the "
-		    "cluster now", (unsigned long long)token, key);
 	if (word_cause(w) == CAUSE_EXPIRED)
 		how = "expired";
 	else if (word_cause(w) == CAUSE_DIED)
@@ -273,6 +274,9 @@ lh_verify_token(struct lh *lh, const char *key, uint64_t token)
 		return 0;
 	return lhi_damaged_or(&lh->v, found ?
 	    fail_not_present(&lh->v, &ref, key, token) :
-	    lhi_fail(-ESTALE, "token %llu is not that of a present lease: "
-	    "there is no key '%.64s'", (unsigned long long)token, key));
+	    lhi_fail(-ESTALE, "token %llu is not that of a present lease%s: "
+	    "there is no key '%.64s'%s", (unsigned long long)token,
+	    lhi_right_wanted(&lh->v, &n) ? " of this host" : "", key,
+	    lhi_right_wanted(&lh->v, &n) ? " in its table; another host may "
+	    "have it" : ""));
 }

@@ -85,6 +85,41 @@ all_say(struct lh *lh, const char *key, int64_t granted_ns)
 	ok(again.flags & LH_PARTY_RIGHT_ENDED, "the same");
 }
 
+/* A named session lives on, and says that its lease is lost. */
+static void
+session_says(struct lh *lh, struct lh_session *s, const struct lh_lease *l)
+{
+	struct lh_session_info info = { .size = sizeof(info) };
+	struct lh_lease back;
+
+	cmp(lh_session_renew(s), >, 0, "the session lives");
+	is(lh_session_info(s, &info), 0, "its info");
+	is(info.lost, 1, "a lease in it is lost");
+	is(info.leases, 1, "the other one is not");
+	is(lh_verify_token(lh, "cluster:n", l->token), -ESTALE, "no such "
+	    "token now");
+	ok(says("another host may have it"), "and why: %s", lh_error_detail());
+	is(lh_lease_recall(lh, "cluster:n", l->id, l->token, &back), -ESTALE,
+	    "the lease cannot be recalled");
+	ok(says("right to it in the cluster has ended"), "and why: %s",
+	    lh_error_detail());
+	is(lh_session_info(s, &info), 0, "its info");
+	is(info.lost, 0, "it has left the table");
+	is(lh_session_destroy(s), 0, "destroyed");
+	lh_session_close(s);
+}
+
+/* A lease in the session on that key. */
+static void
+hold_in(struct lh *lh, struct lh_session *s, const char *key,
+    struct lh_lease *l)
+{
+	struct lh_acquire_opts o = t_opts(t_long(600000), t_long(5000));
+
+	is(lh_acquire(lh, key, &o, l), 0, "%s: held", key);
+	is(lh_handoff(lh, l, s), 0, "in a named session");
+}
+
 int
 main(void)
 {
@@ -92,7 +127,9 @@ main(void)
 	    LH_POLICY_LIVE };
 	struct lh_acquire_opts o = t_opts(t_long(600000), t_long(5000));
 	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
-	struct lh_lease l[3], shared;
+	struct lh_lease l[3], shared, named, local;
+	struct lh_session_opts so = LH_SESSION_OPTS_INIT;
+	struct lh_session *session;
 	struct lh *lh, *other;
 	char key[] = "cluster:k0";
 	struct t_shim *s;
@@ -116,6 +153,10 @@ main(void)
 	o.mode = LH_SHARED;
 	is(lh_acquire(lh, "cluster:s", &o, &shared), 0, "and shared");
 
+	so.ttl_ms = t_long(600000);
+	is(lh_session_open(lh, "job", &so, &session), 0, "a named session");
+	hold_in(lh, session, "cluster:n", &named);
+	hold_in(lh, session, "local", &local);
 	is(lh_destroy(other, "cluster:k0"), -EBUSY, "in use");
 	ok(says("with this host's right to the key, unless the cluster "
 	    "confirms that"), "until when: %s", lh_error_detail());
@@ -132,6 +173,7 @@ main(void)
 	ok(says("is not held here any more"), "it says so: %s",
 	    lh_error_detail());
 	ok(says("another host may have it"), "and who may");
+	session_says(lh, session, &named);
 	is(lh_verify(lh, &l[0]), -ESTALE, "the lease is lost");
 	t_close(other);
 	t_close(lh);

@@ -88,6 +88,33 @@ bg env LEASEHOLD_TABLE="${table[2]}" "$LEASEHOLD" run -w 30s \
     cluster:a,cluster:b,cluster:c,cluster:d sleep 600
 ok "host 2 has them" until_true 20000 is_held_on 2 cluster:a
 not_held "while host 2 has it"
+
+# What a script of host 1 hears that goes on.
+run lh_on 1 renew job
+is "$status" 76 "renew: leases in the session are lost"
+for k in a b c d; do
+	like "$err" "the lease on 'cluster:$k' in session 'job' is lost" \
+	    "  each by name: $k"
+done
+like "$out" 600 "  and the session lives"
+is "$(lh_on 1 session list --json | jq -c '.[0] | [.leases, .lost]')" "[0,4]" \
+    "  session list counts them"
+lease 1
+run lh_on 1 convert -s cluster:b "$id" "$token"
+is "$status" 76 "convert: lost"
+like "$err" "host's right to it in the cluster has ended" "  and why"
+lease 2
+run lh_on 1 release cluster:c "$id" "$token"
+is "$status" 76 "release: lost"
+like "$err" "host's right to it in the cluster has ended" "  and why"
+run lh_on 1 release cluster:c "$id" "$token"
+is "$status" 76 "  again"
+like "$err" "host's right to it in the cluster has ended" "  and why"
+lease 3
+run lh_on 1 verify cluster:d "$token"
+is "$status" 1 "verify: no"
+like "$err" "another host may have it" "  and why"
+ok "  not that nobody has it" test "${err/nobody/}" = "$err"
 between=$(date '+%Y-%m-%d %H:%M:%S')
 nap 1100
 run lh_on 1 log --at "$between" cluster:a
