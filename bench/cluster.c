@@ -14,6 +14,10 @@
  *			has no right to yet, by way of the shim; beside the one
  *			bare transaction that this needs.  (The second one is
  *			never waited for: the host keeps the right.)
+ *	c_relay		the same; beside that transaction, which another process
+ *			makes when this one asks for it over a socket: what a
+ *			first acquire costs at least if a daemon has the
+ *			connection
  *	c_handover	from lh_release() on one host to the return of
  *			lh_acquire() on the other one, which waits for it;
  *			beside the time from a put by one process to its event
@@ -26,11 +30,13 @@
  * Why the holder of c_handover keeps it for a moment: a hand-over is to one who
  * waits, in the cluster too, and not to one who is about to.
  */
+#include <errno.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <leasehold.h>
@@ -41,7 +47,7 @@
 #define SETTLE_US	15000	/* until a waiter has queued in the cluster */
 #define PATIENCE_NS	UINT64_C(20000000000)
 
-enum { UNCONTENDED, FIRST, HANDOVER, DELEGATED, PAIR, N_EACH };
+enum { UNCONTENDED, FIRST, RELAY, HANDOVER, DELEGATED, PAIR, N_EACH };
 
 static unsigned int samples(void)
 {
@@ -90,20 +96,69 @@ static void measure_uncontended(struct row *row)
 	row->theirs = bench_summarise(theirs, n);
 }
 
-static void measure_first(struct row *row)
+/* Makes a transaction for each key that comes. */
+static void relay(int sock)
+{
+	struct bare *b = bare_open(etcd_urls(-1));
+	char key[64];
+	ssize_t n;
+
+	need(bare_here(b), "the first put");
+	while ((n = recv(sock, key, sizeof(key) - 1, 0)) > 0) {
+		key[n] = '\0';
+		need(bare_enqueue(b, key), "a put");
+		if (send(sock, "", 1, MSG_NOSIGNAL) != 1)
+			return;
+	}
+}
+
+static int start_relay(int *sock)
+{
+	int pair[2], pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		bench_die("socketpair: %s", strerror(errno));
+	pid = bench_fork();
+	if (pid == 0) {
+		(void)close(pair[0]);
+		relay(pair[1]);
+		_exit(0);
+	}
+	(void)close(pair[1]);
+	*sock = pair[0];
+	return pid;
+}
+
+static double ask_relay(int sock, const char *key)
+{
+	uint64_t begin = bench_clock_ns();
+	char done;
+
+	if (send(sock, key, strlen(key), MSG_NOSIGNAL) < 0 ||
+	    recv(sock, &done, 1, 0) != 1)
+		bench_die("the relay has ended");
+	return since(begin);
+}
+
+static void measure_first(struct row *row, struct row *relayed)
 {
 	static double ours[SAMPLES_MAX], theirs[SAMPLES_MAX];
+	static double asked[SAMPLES_MAX];
 	struct bare *b = bare_open(etcd_urls(-1));
 	const unsigned int n = samples();
 	struct lh_lease lease;
 	char key[64];
 	uint64_t begin;
+	int sock, pid = start_relay(&sock);
 	struct lh *lh;
 	unsigned int i;
 
 	need(bare_here(b), "the first put");
+	(void)ask_relay(sock, "bare/relay");
 	bench_need(lh_open(&lh, hosts_table(0), NULL), "lh_open");
 	for (i = 0; i < n; i++) {
+		snprintf(key, sizeof(key), "bare/relay-%u", i);
+		asked[i] = ask_relay(sock, key);
 		snprintf(key, sizeof(key), "cluster:bench/first-%u", i);
 		begin = bench_clock_ns();
 		bench_need(lh_acquire(lh, key, NULL, &lease), "acquire");
@@ -115,9 +170,12 @@ static void measure_first(struct row *row)
 		theirs[i] = since(begin);
 	}
 	bench_need(lh_close(lh), "lh_close");
+	(void)close(sock);
+	bench_kill(&pid, 1);
 	bare_close(b);
-	row->ours = bench_summarise(ours, n);
+	row->ours = relayed->ours = bench_summarise(ours, n);
 	row->theirs = bench_summarise(theirs, n);
+	relayed->theirs = bench_summarise(asked, n);
 }
 
 /* Shared by the processes of a hand-over; all hold the number of a sample. */
@@ -301,7 +359,9 @@ static const struct row patterns[N_EACH] = {
 	    "given back, nothing kept", ROW_METRIC, 1.3, { 0, 0 }, { 0, 0 },
 	    NULL },
 	{ "c_first", "transaction", "a process, through the shim: the first "
-	    "time on this host", ROW_METRIC, 1.3, { 0, 0 }, { 0, 0 }, NULL },
+	    "time on this host", ROW_METRIC, 1.4, { 0, 0 }, { 0, 0 }, NULL },
+	{ "c_relay", "asked for", "the same, beside a transaction that another "
+	    "process makes", ROW_METRIC, 0, { 0, 0 }, { 0, 0 }, NULL },
 	{ "c_handover", "put to event", "release on one host to grant on "
 	    "another that waits", ROW_METRIC, 2, { 0, 0 }, { 0, 0 }, NULL },
 	{ "c_delegated", "table's key", "a key that this host has the right "
@@ -338,7 +398,7 @@ static void measure(struct row *rows, unsigned int members)
 		return;
 	hosts_begin();
 	measure_uncontended(&rows[UNCONTENDED]);
-	measure_first(&rows[FIRST]);
+	measure_first(&rows[FIRST], &rows[RELAY]);
 	measure_handover(&rows[HANDOVER]);
 	measure_delegated(&rows[DELEGATED]);
 	rows[PAIR].ours = rows[DELEGATED].ours;
