@@ -119,9 +119,13 @@ static uint64_t calibrate(const struct side *side, uint64_t slice_ns)
 	return n > 0 ? n : 1;
 }
 
-/* One value a round into side->ns, and their summary into side->figures. */
-void bench_circus(struct side *sides, size_t n_sides, unsigned int rounds,
-    uint64_t slice_ns)
+/*
+ * Puts one value a round into side->ns, and their summary into side->figures.
+ * Ends after `rounds`, or earlier at end_ns (of bench_clock_ns()), but not
+ * before `least` rounds.  Returns their number.
+ */
+unsigned int bench_circus_until(struct side *sides, size_t n_sides,
+    unsigned int rounds, unsigned int least, uint64_t slice_ns, uint64_t end_ns)
 {
 	struct side *side;
 	unsigned int round;
@@ -130,7 +134,8 @@ void bench_circus(struct side *sides, size_t n_sides, unsigned int rounds,
 	for (i = 0; i < n_sides; i++)
 		if (!sides[i].missing)
 			sides[i].n = calibrate(&sides[i], slice_ns);
-	for (round = 0; round < rounds; round++) {
+	for (round = 0; round < rounds && (round < least ||
+	    bench_clock_ns() < end_ns); round++) {
 		for (i = 0; i < n_sides; i++) {
 			side = &sides[(i + round) % n_sides];
 			if (side->missing)
@@ -141,5 +146,12 @@ void bench_circus(struct side *sides, size_t n_sides, unsigned int rounds,
 	}
 	for (i = 0; i < n_sides; i++)
 		if (!sides[i].missing)
-			sides[i].figures = bench_summarise(sides[i].ns, rounds);
+			sides[i].figures = bench_summarise(sides[i].ns, round);
+	return round;
+}
+
+void bench_circus(struct side *sides, size_t n_sides, unsigned int rounds,
+    uint64_t slice_ns)
+{
+	(void)bench_circus_until(sides, n_sides, rounds, rounds, slice_ns, 0);
 }

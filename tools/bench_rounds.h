@@ -41,6 +41,9 @@ struct figures bench_summarise(double *values, size_t n);
 void bench_pin(void);
 void bench_pin_nth(unsigned int i);
 void bench_unpin(void);
+unsigned int bench_circus_until(struct side *sides, size_t n_sides,
+    unsigned int rounds, unsigned int least, uint64_t slice_ns,
+    uint64_t end_ns);
 void bench_circus(struct side *sides, size_t n_sides, unsigned int rounds,
     uint64_t slice_ns);
 

@@ -104,7 +104,7 @@ for how in INT:pair TERM:pair HUP:pair INT:handover TERM:takeover; do
 	bg "$LEASEHOLD" bench --seconds $seconds --table "$LEASEHOLD_TABLE" \
 	    >"$dir/out"
 	bench=$pid
-	ok "it measures the ${how#*:}" until_true 10000 "measures_${how#*:}"
+	ok "it measures the ${how#*:}" until_true 60000 "measures_${how#*:}"
 	kill -"${how%:*}" "$bench"
 	ended "$bench"
 	is "$status" $((128 + $(kill -l "${how%:*}"))) "$how: ends by it"
@@ -124,7 +124,7 @@ is "$(private_tables "$bench")" "" "TERM: the private table is gone"
 # Killed: nothing is held; the names stay, and can be removed.
 bg "$LEASEHOLD" bench --seconds 3 --table "$LEASEHOLD_TABLE"
 bench=$pid
-until_true 10000 measures_handover
+until_true 60000 measures_handover
 kill -KILL "$bench"
 ended "$bench"
 none_held() {
