@@ -21,6 +21,9 @@
  * moments before it is undone, and stays if its writer is killed just there:
  * readers for which this matters compare the token.
  *
+ * A cluster key has no value: other hosts would not see it, or would see an
+ * old one.  Every call is -EOPNOTSUPP for it, and an acquire with a value is.
+ *
  * Illegal: an address in it that is valid in one process only.
  */
 #ifndef LEASEHOLD_VALUE_H
@@ -42,7 +45,8 @@ extern "C" {
  * Returns 0: it is set, and the lease held the key when it was (G3, G11).
  * -ESTALE: lost, or released; the value is as it was.  -EINVAL: more than 256
  * bytes, a shared lease, not a lease; -ENOSPC: the table's room for values is
- * used up; -EAGAIN: other threads keep setting it under the same lease; -EPERM.
+ * used up; -EAGAIN: other threads keep setting it under the same lease; -EPERM;
+ * -EOPNOTSUPP: a cluster key.
  */
 int lh_value_set(struct lh *lh, const struct lh_lease *lease,
     const void *value, size_t len);
@@ -53,7 +57,8 @@ int lh_value_set(struct lh *lh, const struct lh_lease *lease,
  * lease under which it was set, or 0.
  *
  * Returns 0; -ENOENT: no such key; -EAGAIN: it changes faster than it can be
- * read; -EINVAL, -ENAMETOOLONG, -EUCLEAN, -EPERM (inherited over fork).
+ * read; -EINVAL, -ENAMETOOLONG, -EUCLEAN, -EPERM (inherited over fork);
+ * -EOPNOTSUPP: a cluster key.
  */
 int lh_value_get(struct lh *lh, const char *key, void *value, size_t *len,
     uint64_t *token);

@@ -155,7 +155,7 @@ check_scope(const struct many *m)
 	for (uint32_t i = 0; error == 0 && i < m->n; i++) {
 		error = lhi_name_set(&name, m->items[i].key);
 		if (error == 0)
-			error = lhi_cluster_acquire_check_scope(m->lh, &m->ask,
+			error = lhi_cluster_acquire_check_opts(m->lh, &m->ask,
 			    &name);
 	}
 	return error;

@@ -98,7 +98,7 @@ lhi_ticket_start(struct lh *lh, const char *key,
 	t->bare = park != NULL;
 	error = lhi_key_name_check(lh, t->key, 0, &t->name);
 	if (error == 0)
-		error = lhi_cluster_acquire_check_scope(lh, ask, &t->name);
+		error = lhi_cluster_acquire_check_opts(lh, ask, &t->name);
 	if (error == 0)
 		return start_ticket(lh, t, out);
 	free(t);

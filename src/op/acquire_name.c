@@ -31,7 +31,7 @@ lhi_acquire_by_name(struct lh *lh, const char *key,
 		/* wrong options must not make a key */
 		error = lhi_acquire_request_set(&lh->v, &ask, opts);
 		if (error == 0)
-			error = lhi_cluster_acquire_check_scope(lh, &ask, &n);
+			error = lhi_cluster_acquire_check_opts(lh, &ask, &n);
 		if (error == 0)
 			error = lhi_key_name_resolve(lh, &n,
 			    opts == NULL ? 0 : opts->flags, &want.ref);

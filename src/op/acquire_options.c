@@ -139,7 +139,7 @@ int
 lhi_acquire_checked(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
-	int error = lhi_cluster_acquire_check_scope(lh, ask, want->name);
+	int error = lhi_cluster_acquire_check_opts(lh, ask, want->name);
 
 	if (error != 0)
 		return error;

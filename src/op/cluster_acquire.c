@@ -52,7 +52,7 @@
 #define ANCHOR_EVERY 1024u		/* tokens */
 
 int
-lhi_cluster_acquire_check_scope(struct lh *lh,
+lhi_cluster_acquire_check_opts(struct lh *lh,
     const struct lhi_acquire_request *ask, const struct lhi_key_name *n)
 {
 	bool cluster = lhi_right_wanted(&lh->v, n);
@@ -65,7 +65,8 @@ lhi_cluster_acquire_check_scope(struct lh *lh,
 		return lhi_fail(-EOPNOTSUPP, "'%.64s' is a key of a cluster, "
 		    "which its tokens come from: use scope quorum or "
 		    "ephemeral", n->key);
-	return 0;
+	return cluster && ask->more->value != NULL ?
+	    lhi_right_refuse_value(n->key) : 0;
 }
 
 /* Returns the milliseconds that are left, for the shim. */

@@ -7,8 +7,9 @@
 #include "op/shim_request.h"
 #include "op/cluster_check.h"
 
-/* Checks that the requested scope suits that key. Returns 0; -EOPNOTSUPP. */
-int lhi_cluster_acquire_check_scope(struct lh *lh,
+/* Checks that the requested scope suits that key, and that no value is set with
+ * a cluster key. Returns 0; -EOPNOTSUPP. */
+int lhi_cluster_acquire_check_opts(struct lh *lh,
     const struct lhi_acquire_request *ask, const struct lhi_key_name *n);
 
 /* True if that is a cluster key, and this attachment does not serve the

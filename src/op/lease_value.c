@@ -35,6 +35,8 @@
 #include "op/acquire_target.h"
 #include "op/lease_value.h"
 #include "shm/damaged.h"
+#include "shm/cluster_right.h"
+#include "shm/key_bytes.h"
 #include "shm/value_record.h"
 
 #define TRIES 1000		/* each time another thread was quicker */
@@ -89,6 +91,7 @@ static int
 check_and_set_value(struct lh *lh, const struct lh_lease *l, const void *value,
     size_t len)
 {
+	char key[SHM_KEY_MAX + 1] = "";
 	struct lhi_held h;
 	uint32_t n = 0;
 	int error = lhi_lease_check(lh, l, &h), cancel;
@@ -97,6 +100,10 @@ check_and_set_value(struct lh *lh, const struct lh_lease *l, const void *value,
 		return lhi_fail(-ESTALE, "this lease was released");
 	if (error != 0)
 		return error;
+	if (lhi_right_has(h.slot)) {
+		(void)lhi_slot_key(&lh->v, h.slot, key);
+		return lhi_right_refuse_value(key);
+	}
 	if (h.shared)
 		return lhi_fail(-EINVAL, "a value is set by who holds the key "
 		    "alone: this is a shared lease");
@@ -181,6 +188,8 @@ lh_value_get(struct lh *lh, const char *key, void *value, size_t *len,
 		error = lhi_name_set(&n, key);
 	if (error == 0 && (value == NULL || len == NULL))
 		error = lhi_fail(-EINVAL, "nowhere to put the value (NULL)");
+	if (error == 0 && lhi_right_wanted(&lh->v, &n))
+		error = lhi_right_refuse_value(n.key);
 	if (error != 0)
 		return error;
 	error = -EAGAIN;

@@ -77,6 +77,14 @@ lhi_right_wanted(const struct lhi_view *v, const struct lhi_key_name *n)
 }
 
 int
+lhi_right_refuse_value(const char *key)
+{
+	return lhi_fail(-EOPNOTSUPP, "'%.64s' is a key of a cluster, and has "
+	    "no value: other hosts would not see it; keep the value where all "
+	    "hosts read it, with the lease's token", key);
+}
+
+int
 lhi_right_begin(struct lhi_view *v, const struct shm_slot *s)
 {
 	struct shm_right *r = &v->rights[lhi_slot_idx(v, s)];

@@ -9,6 +9,9 @@
 /* True if that is the name of a cluster key here. */
 bool lhi_right_wanted(const struct lhi_view *v, const struct lhi_key_name *n);
 
+/* Fails with -EOPNOTSUPP: such a key has no value. */
+int lhi_right_refuse_value(const char *key);
+
 /*
  * Prepares slot s for such a key: memory for its right, which is none yet.
  * Returns 0; -ENOSPC; -EMFILE, -ENFILE, -ESTALE, -EACCES: it needs a

@@ -3,8 +3,9 @@
 /* test: release: a million calls: three times as long under ASan */
 /*
  * The rarer options of an acquire work for cluster keys as well: request ids,
- * holder ids, values, policies, named sessions and hand-over; tokens when those
- * of a revision are used up; and the errors and status of such a key.
+ * holder ids, policies, named sessions and hand-over; tokens when those of a
+ * revision are used up; and the errors and status of such a key.  Values are
+ * refused: they would be those of one host.
  *
  * Otherwise an option that works for a local key would be ignored, or would
  * give a wrong answer, for a cluster key.
@@ -114,11 +115,19 @@ values(void)
 	plain();
 	more.value = "worth";
 	more.value_len = 5;
-	is(acquire("cluster:v", &l), 0, "with a value: %s",
-	    lh_error_detail());
-	is(lh_value_get(lh, "cluster:v", buf, &len, &token), 0,
-	    "which can be read");
-	ok(len == 5 && token == l.token, "of this lease");
+	is(acquire("cluster:v", &l), -EOPNOTSUPP, "no value with an acquire: "
+	    "%s", lh_error_detail());
+	more.value = NULL;
+	more.value_len = 0;
+	is(acquire("cluster:v", &l), 0, "held");
+	is(lh_value_set(lh, &l, "worth", 5), -EOPNOTSUPP, "nor under a lease: "
+	    "%s", lh_error_detail());
+	ok(strstr(lh_error_detail(), "'cluster:v'") != NULL, "names the key");
+	is(lh_release_value(lh, &l, "worth", 5), -EOPNOTSUPP, "nor with a "
+	    "release");
+	is(lh_value_get(lh, "cluster:v", buf, &len, &token), -EOPNOTSUPP,
+	    "none is read");
+	is(lh_verify(lh, &l), 0, "held still");
 	is(lh_release(lh, &l), 0, "released");
 }
 

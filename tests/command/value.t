@@ -70,4 +70,12 @@ run lh value clear --json k
 is "$status" 64 "--json where nothing is printed: 64"
 run lh run -s --value x k true
 is "$status" 64 "run -s --value: 64"
+# A cluster key has no value, because other hosts would not see it.
+for verb in "value get cluster:k" "value set cluster:k v" \
+    "run --value v cluster:k true"; do
+	# shellcheck disable=SC2086
+	run lh $verb
+	is "$status" 64 "$verb: refused"
+	like "$err" "is a key of a cluster, and has no value" "  and why"
+done
 finish
