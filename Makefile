@@ -334,7 +334,7 @@ $(BUILD)/%.o: %.cc
 	@mkdir -p $(@D)
 	$(call say,CXX)
 	$(Q)$(CXX) -std=c++17 -Wall -Wextra -Wpedantic -Werror \
-	    -Iinclude -O1 -g $(CFLAGS_$(F)) -MMD -MP -c -o $@ $<
+	    -Iinclude -O1 -g1 $(CFLAGS_$(F)) -MMD -MP -c -o $@ $<
 
 $(CXX_TEST): $(patsubst %.cc,$(BUILD)/%.o,$(wildcard tests/cxx/*.cc)) $(LIB_A)
 	$(link)
