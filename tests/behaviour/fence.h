@@ -51,6 +51,7 @@ fence_dir(void)
 	if (fence_path[0] == '\0') {
 		snprintf(fence_path, sizeof(fence_path), "/tmp/lh-fence.%d",
 		    (int)getpid());
+		fence_wipe(fence_path);	/* of a killed test of that pid */
 		if (mkdir(fence_path, 0700) != 0)
 			bail_out("%s: %s", fence_path, strerror(errno));
 		fence_maker = getpid();
