@@ -50,6 +50,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <bsd/string.h>
 #include <leasehold.h>
 #include "base/clock.h"
 #include "base/error.h"
@@ -276,10 +277,32 @@ add_unknown(struct tally *t, const struct lhi_live_users *users)
 	add_user(t, one);
 }
 
+/* Adds who may have second signs open, because not all could be seen. */
+static void
+add_unknown_signs(struct tally *t, const struct lhi_sign_holders *signs)
+{
+	char names[LINE_MAX], one[2 * LINE_MAX];
+
+	lhi_live_users_name(&signs->unread, names, sizeof(names));
+	(void)strlcat(names, ", which could not be examined", sizeof(names));
+	if (!signs->sees_all)
+		(void)snprintf(one, sizeof(one), "perhaps a process that you "
+		    "may not see, because the second signs of life of %u "
+		    "sessions are lost (root of the first pid namespace sees "
+		    "every process: leasehold-fsck(1))", t->unknown_signs);
+	else
+		(void)snprintf(one, sizeof(one), "perhaps %s, because the "
+		    "second signs of life of %u sessions are lost",
+		    signs->unread.n == 0 ? "a process that cannot be found" :
+		    names, t->unknown_signs);
+	add_user(t, one);
+}
+
 /* Fails with -EBUSY, naming the users of the table. */
 static int
 fail_in_use(const struct lhi_exclusive_use *a, struct tally *t,
-    const struct lhi_live_users *users, const char *remedy)
+    const struct lhi_live_users *users, const struct lhi_sign_holders *signs,
+    const char *remedy)
 {
 	char names[LINE_MAX], one[2 * LINE_MAX];
 
@@ -295,13 +318,8 @@ fail_in_use(const struct lhi_exclusive_use *a, struct tally *t,
 	    "which has the second signs of life of %u sessions open", t->signs);
 	if (t->signs > 0)
 		add_user(t, one);
-	(void)snprintf(one, sizeof(one), "perhaps a process that you may not "
-	    "see, because the second signs of life of %u sessions are lost "
-	    "(root of the first pid namespace sees every process: "
-	    "leasehold-fsck(1))",
-	    t->unknown_signs);
 	if (t->unknown_signs > 0)
-		add_user(t, one);
+		add_unknown_signs(t, signs);
 	return lhi_fail(-EBUSY, "%s is in use by %s: %s", a->v.path, t->who,
 	    remedy);
 }
@@ -329,6 +347,7 @@ lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
 	struct lhi_sign_holders *signs;
 	struct lhi_live_users users;
 	struct tally t = { .users = 0 };
+	int error;
 
 	if (seen == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
@@ -372,13 +391,14 @@ lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
 		lhi_point("declare.declared");
 	}
 	free(seen);
-	free(signs);
 	if (t.foreign > 0) {
 		lhi_lockers_name(one, sizeof(one), a->live_fd);
 		(void)snprintf(line, sizeof(line), "the bytes of %u sessions "
 		    "that do not live are locked by %s", t.foreign, one);
 		fn(line, arg);
 	}
-	return t.users + t.others + t.unknown + t.signs + t.unknown_signs ==
-	    0 ? 0 : fail_in_use(a, &t, &users, remedy);
+	error = t.users + t.others + t.unknown + t.signs + t.unknown_signs ==
+	    0 ? 0 : fail_in_use(a, &t, &users, signs, remedy);
+	free(signs);
+	return error;
 }

@@ -4,7 +4,9 @@
  * life (sign_holder.c).
  *
  * A copy of a descriptor (pidfd_getfd(2)) is the same socket.  Nothing is done
- * with it that its process could see, and it is closed at once.
+ * with it that its process could see, and it is closed at once.  Its process
+ * may put another file in that place meanwhile; the copy stays what it is.  So
+ * everything is asked of the copy, also whether it is a socket.
  *
  * sock_diag(7) lists a socket that no process shows, too, with its name and its
  * user.  The user is the one who made the socket, until root gives it to
@@ -30,9 +32,8 @@
 #include <unistd.h>
 #include "offline/foreign_socket.h"
 
-/* Opens a thread, or on an older kernel the process that it is the first of. */
-static int
-open_thread(pid_t tid)
+int
+lhi_foreign_thread_open(pid_t tid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, tid, O_EXCL);
 
@@ -40,30 +41,40 @@ open_thread(pid_t tid)
 	    (int)syscall(SYS_pidfd_open, tid, 0);
 }
 
-int
-lhi_foreign_socket_read(pid_t tid, int fd, struct lhi_foreign_socket *s)
+/* Reads what copy says, which is a socket. */
+static void
+read_copy(int copy, struct lhi_foreign_socket *s)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	socklen_t len = sizeof(a) - 1;
-	int pidfd = open_thread(tid), copy, error;
+	socklen_t len = sizeof(a) - 1, size = sizeof(int);
+	int domain = 0;
+
+	s->is_unix = getsockopt(copy, SOL_SOCKET, SO_DOMAIN, &domain,
+	    &size) == 0 && domain == AF_UNIX;
+	if (!s->is_unix)
+		return;
+	if (getsockname(copy, (struct sockaddr *)&a, &len) == 0 &&
+	    len > offsetof(struct sockaddr_un, sun_path))
+		memcpy(s->name, a.sun_path, sizeof(a.sun_path) - 1);
+	s->net = ioctl(copy, SIOCGSKNS);
+}
+
+int
+lhi_foreign_socket_read(int thread, int fd, struct lhi_foreign_socket *s)
+{
+	int copy = (int)syscall(SYS_pidfd_getfd, thread, fd, 0);
 	struct stat st;
 
-	if (pidfd < 0)
-		return -errno;
-	copy = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
-	error = -errno;
-	(void)close(pidfd);
 	if (copy < 0)
-		return error;
-	memset(s, 0, sizeof(*s));
-	s->uid = fstat(copy, &st) == 0 ? (int64_t)st.st_uid : -1;
-	error = getsockname(copy, (struct sockaddr *)&a, &len) == 0 ? 0 :
-	    -errno;
-	if (error == 0 && len > offsetof(struct sockaddr_un, sun_path))
-		memcpy(s->name, a.sun_path, sizeof(a.sun_path) - 1);
-	s->net = error == 0 ? ioctl(copy, SIOCGSKNS) : -1;
+		return -errno;
+	*s = (struct lhi_foreign_socket){ .uid = -1, .net = -1 };
+	if (fstat(copy, &st) == 0 && S_ISSOCK(st.st_mode)) {
+		s->ino = st.st_ino;
+		s->uid = st.st_uid;
+		read_copy(copy, s);
+	}
 	(void)close(copy);
-	return error;
+	return 0;
 }
 
 #define LISTED_MAX 4194304	/* sockets of a network namespace */

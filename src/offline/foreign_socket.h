@@ -3,18 +3,25 @@
 #ifndef LHI_FOREIGN_SOCKET_H
 #define LHI_FOREIGN_SOCKET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct lhi_foreign_socket {
-	char name[110];		/* that it is bound to; "": none */
+	unsigned long ino;	/* 0: it is no socket */
 	int64_t uid;		/* its user; -1: not known */
+	bool is_unix;		/* only then the others are known: */
+	char name[110];		/* that it is bound to; "": none */
 	int net;		/* its network namespace, opened; or -1 */
 };
 
-/* Reads what the kernel says of descriptor fd, a unix socket, of that thread.
- * Returns 0, and the caller closes net; -errno: it cannot be copied. */
-int lhi_foreign_socket_read(pid_t tid, int fd, struct lhi_foreign_socket *s);
+/* Opens that thread for lhi_foreign_socket_read(); on an older kernel only the
+ * first thread of a process can be opened.  -1: errno. */
+int lhi_foreign_thread_open(pid_t tid);
+
+/* Reads what the kernel says of descriptor fd of that thread.  Returns 0, and
+ * the caller closes net; -errno: it cannot be copied. */
+int lhi_foreign_socket_read(int thread, int fd, struct lhi_foreign_socket *s);
 
 /* A socket that the kernel lists. */
 struct lhi_listed_socket {

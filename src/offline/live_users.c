@@ -186,9 +186,12 @@ look_at_call(const char *task, pid_t tid, void *arg)
 	return l->waits;
 }
 
-static void
-add_pid(struct lhi_live_pids *p, pid_t pid)
+void
+lhi_live_pids_add(struct lhi_live_pids *p, pid_t pid)
 {
+	for (unsigned i = 0; i < p->n && i < LIVE_NAMED_MAX; i++)
+		if (p->pid[i] == pid)
+			return;
 	if (p->n < LIVE_NAMED_MAX)
 		p->pid[p->n] = pid;
 	p->n++;
@@ -202,17 +205,17 @@ note_process(pid_t pid, void *arg)
 	struct descriptor_look l = { u, maps != 0, false, false };
 
 	if (maps < 0)
-		add_pid(&u->unread, pid);
+		lhi_live_pids_add(&u->unread, pid);
 	if (maps > 0)
-		add_pid(&u->mappers, pid);
+		lhi_live_pids_add(&u->mappers, pid);
 	/* (ours are the locks of the repair) */
 	if (pid != getpid())
 		(void)lhi_processes_each_table(pid, look_at_descriptors, &l);
 	if (l.locks)
-		add_pid(&u->lockers, pid);
+		lhi_live_pids_add(&u->lockers, pid);
 	else if (pid != getpid() &&
 	    lhi_processes_each_thread(pid, look_at_call, &l))
-		add_pid(&u->waiters, pid);
+		lhi_live_pids_add(&u->waiters, pid);
 	return false;
 }
 

@@ -53,6 +53,9 @@ bool lhi_live_users_none_maps(const struct lhi_live_users *u);
  * a session's lock excludes every other one on its byte. */
 bool lhi_live_users_explain(const struct lhi_live_users *u, off_t byte);
 
+/* Adds a process, unless it is among the first ones. */
+void lhi_live_pids_add(struct lhi_live_pids *p, pid_t pid);
+
 /* Names up to four of the processes: others than this one, if there are any. */
 void lhi_live_users_name(const struct lhi_live_pids *p, char *to, size_t len);
 

@@ -58,9 +58,8 @@ parse_map(const char *line, struct map_line *m)
 	return true;
 }
 
-/* True if that thread has memory.  False in doubt. */
-static bool
-has_memory(const char *task)
+bool
+lhi_process_thread_has_memory(const char *task)
 {
 	char path[PATH_LEN], to[4];
 
@@ -90,7 +89,8 @@ read_maps(const struct lhi_maps_name *name, const char *task)
 		error = errno == ESRCH ? -ENODATA : errno != 0 ? -errno : -EIO;
 	free(line);
 	(void)fclose(f);
-	if (error == 0 && found == -ENODATA && has_memory(task))
+	if (error == 0 && found == -ENODATA &&
+	    lhi_process_thread_has_memory(task))
 		return 0;
 	return error != 0 ? error : found;
 }

@@ -19,6 +19,10 @@ bool lhi_process_maps_learn(struct lhi_maps_name *name, int fd);
  * at every look; -errno: it cannot be seen. */
 int lhi_process_maps(pid_t pid, const struct lhi_maps_name *name);
 
+/* True if the thread of that directory in /proc has memory: so it has not
+ * ended, nor given up its descriptors.  False in doubt. */
+bool lhi_process_thread_has_memory(const char *task);
+
 /* True if that process has ended, or is the kernel's.  False in doubt. */
 bool lhi_process_has_no_memory(pid_t pid);
 

@@ -18,6 +18,7 @@
  */
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/kcmp.h>
@@ -100,6 +101,12 @@ lhi_processes_each_thread(pid_t pid, bool (*fn)(const char *task, pid_t tid,
 	if (dir >= 0)
 		(void)close(dir);
 	return found;
+}
+
+bool
+lhi_processes_has_thread_ended(const char *task)
+{
+	return access(task, F_OK) != 0 && (errno == ENOENT || errno == ESRCH);
 }
 
 struct tables {

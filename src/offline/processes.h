@@ -23,6 +23,10 @@ bool lhi_processes_each_thread(pid_t pid, bool (*fn)(const char *task,
 bool lhi_processes_each_table(pid_t pid, bool (*fn)(const char *task,
     pid_t tid, void *arg), void *arg);
 
+/* True if the thread of that directory is no more.  (Files in the directory of
+ * a thread that ends just then are refused with EACCES.) */
+bool lhi_processes_has_thread_ended(const char *task);
+
 /* True if /proc shows every process of the machine, and lets us look at it. */
 bool lhi_processes_are_visible(void);
 

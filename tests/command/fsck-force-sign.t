@@ -116,6 +116,32 @@ if unshare -n true 2>/dev/null; then
 	    "the job has left the network namespace of its sign"
 	is_kept "which is held, and its file is gone"
 	is_freed
+
+	table moving
+	# and moves it between two descriptors all the time
+	cat >"$dir/sleep" <<-'END'
+		#!/usr/bin/python3
+		import os, time
+
+		signs = [int(f) for f in os.listdir("/proc/self/fd") if
+		    int(f) > 2 and os.path.lexists("/proc/self/fd/" + f) and
+		    os.readlink("/proc/self/fd/" + f).startswith("socket:")]
+		end = time.monotonic() + 60
+		while time.monotonic() < end:
+		    for f in signs:
+		        os.dup2(f, f + 500)
+		        os.close(f)
+		        os.dup2(f + 500, f)
+		        os.close(f + 500)
+	END
+	chmod +x "$dir/sleep"
+	orphan env PATH="$dir:$PATH" unshare -n
+	lose
+	for i in 1 2 3 4 5; do
+		is_kept "a job that moves it all the time, look $i"
+	done
+	rm "$dir/sleep"
+	is_freed
 fi
 
 # make_strange: a place where a stranger can make names

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # A stranger's processes that are hard to examine do not keep root of the machine
-# from a repair by force: one that has unmapped all its memory, and ones whose
-# threads end while they are looked at.
+# from a repair by force.  One has unmapped all its memory; the threads of others
+# end while they are looked at; the descriptors of one are another file at each
+# look.
 #
 # Otherwise any local user could keep root from repairing a table, with no other
 # remedy than to end all their processes.
@@ -76,4 +77,27 @@ done
 end_stranger
 kill -KILL $locker
 wait $locker 2>/dev/null
+
+table lost
+"$LEASEHOLD" run --policy strict k sleep 100 &
+run=$!
+mind $run
+until_true 10000 lh status k
+job=$(lh status --json k | jq '.holders[0].pid')
+kill -KILL "$run" "$job"
+wait "$run" 2>/dev/null
+until_true 5000 gone "$job"
+id=$(echo "/dev/shm/leasehold.0/$LEASEHOLD_TABLE".live.*)
+rm "/dev/shm/leasehold.0/${id##*.}-0.sign"
+strange flip 1000
+is "$?" 0 "1000 descriptors are a socket and a pipe by turns"
+for i in 1 2 3 4 5 6; do
+	run lh fsck --repair --force --dry-run
+	is "$status" 0 "  none of them is root's: look $i: $err"
+done
+run lh fsck --repair --force
+like "$out" "is declared dead" "  a dead session whose sign is lost"
+run lh run -n k true
+is "$status" 0 "  its key is free"
+end_stranger
 finish

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Looks at the descriptors of all processes for second signs of life that no
+ * list of sockets has (sign_holder.c).
+ *
+ * Threads may all have left the network namespace of a sign that they still
+ * have open.  So a unix socket that no list has so far is copied
+ * (foreign_socket.c): it says its name, and its namespace, whose list is read
+ * then.
+ *
+ * The call that says that a descriptor is a socket also says which user made
+ * it.  If that user can have no session of the table, it is no sign, and is not
+ * copied.  Otherwise a stranger who puts sockets and pipes in the same place by
+ * turns would leave a doubt.
+ *
+ * A process may put another file in a descriptor's place before it is copied.
+ * Then the copy says what is there now, and the socket of before may be
+ * somewhere else.  So the table of descriptors is looked at again.  If such a
+ * socket is not met LOOKS times, there is a doubt, and the process is named.
+ *
+ * A process may also move a sign to where the look has been.  So a table that
+ * changes while it is looked at is looked at again, if its process is one of a
+ * user of the table.  (Others have no sign unless they were given one.)  A
+ * process that always changes, as a busy server does, leaves no doubt by that:
+ * LOOKS looks meet a sign that it has.
+ *
+ * Threads may end while their descriptors are looked at.  Then another thread
+ * is asked.  If none of a user's process can be looked at to the end, that is a
+ * doubt.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include "offline/foreign_socket.h"
+#include "offline/inode_set.h"
+#include "offline/process_maps.h"
+#include "offline/processes.h"
+#include "offline/sign_descriptors.h"
+#include "offline/sign_files.h"
+#include "prim/descriptor.h"
+
+#define LOOKS 20		/* at a table that changes */
+#define TRIES 100		/* of a process whose threads come and go */
+#define REMEMBERED 4096		/* sockets of a process */
+#define PATH_LEN 300
+#define INIT 1
+
+/* A look at the descriptors of a process. */
+struct look {
+	struct lhi_sign_holders *h;
+	dev_t sockets;		/* the device of all sockets */
+	uid_t uid;		/* asked last */
+	bool uid_is_user;	/* that one can have a session */
+	pid_t pid;
+	bool is_users;		/* the process of such a user, or in doubt */
+	bool whole;		/* a table of it was looked at to the end */
+	int thread;		/* opened for copies; -1: not yet */
+	struct lhi_inode_set copied;	/* sockets of the process */
+	struct lhi_inode_set missed;	/* in this look */
+	bool changed;		/* the table, in this look */
+	bool refused;		/* something of it, in this look */
+};
+
+/* True if that user can have a session of the table. */
+static bool
+is_user(struct look *l, uid_t uid)
+{
+	if (uid != l->uid) {
+		l->uid = uid;
+		l->uid_is_user = lhi_sign_files_is_user(l->h->v, uid);
+	}
+	return l->uid_is_user;
+}
+
+/* True if that process may be one of a user who can have a session. */
+static bool
+is_users_process(struct look *l, pid_t pid)
+{
+	unsigned uid[4] = { 0 };
+	char path[PATH_LEN], line[256];
+	bool found = false;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL)
+		found = sscanf(line, "Uid: %u %u %u %u", &uid[0], &uid[1],
+		    &uid[2], &uid[3]) == 4;
+	if (f != NULL)
+		(void)fclose(f);
+	for (int i = 0; found && i < 4; i++)
+		if (is_user(l, uid[i]))
+			return true;
+	return !found;
+}
+
+/* A descriptor cannot be copied.  Of a socket that is none of unix that does
+ * not matter. */
+static void
+note_refused(struct look *l, const char *task, const char *name)
+{
+	char path[PATH_LEN], family[24] = "";
+
+	(void)snprintf(path, sizeof(path), "%s/fd/%.12s", task, name);
+	if (getxattr(path, "system.sockprotoname", family,
+	    sizeof(family) - 1) < 0 || strncmp(family, "UNIX", 4) == 0)
+		l->refused = true;
+}
+
+/* Looks at a socket that no list has. */
+static void
+look_at_unlisted(struct look *l, const char *task, pid_t tid, const char *name,
+    unsigned long ino)
+{
+	struct lhi_foreign_socket s;
+	int error;
+
+	if (l->thread < 0)
+		l->thread = lhi_foreign_thread_open(tid);
+	error = l->thread < 0 ? -errno :
+	    lhi_foreign_socket_read(l->thread, atoi(name), &s);
+	if (error != 0 && error != -ESRCH && error != -EBADF) {
+		note_refused(l, task, name);
+		return;
+	}
+	if (error == 0 && s.ino != 0) {
+		(void)lhi_inode_set_add(&l->copied, s.ino);
+		if (s.is_unix && s.net >= 0)
+			lhi_sign_lists_net(l->h, s.net, NULL);
+		else if (s.is_unix)
+			l->h->unseen = true;
+		if (s.is_unix)
+			lhi_sign_lists_note(l->h, s.ino, s.name, s.uid);
+	}
+	if ((error != 0 || s.ino != ino) &&
+	    !lhi_inode_set_has(&l->copied, ino) &&
+	    lhi_inode_set_add(&l->missed, ino) < 0)
+		l->refused = true;
+}
+
+static void
+look_at_descriptor(struct look *l, int dir, const char *task, pid_t tid,
+    const char *name)
+{
+	struct statx sx;
+	bool listed;
+
+	if (statx(dir, name, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO |
+	    STATX_UID, &sx) != 0) {
+		l->changed |= errno == ENOENT;
+		return;
+	}
+	if (!S_ISSOCK(sx.stx_mode) ||
+	    makedev(sx.stx_dev_major, sx.stx_dev_minor) != l->sockets)
+		return;
+	listed = l->pid == INIT || lhi_sign_lists_have(l->h, sx.stx_ino);
+	if (!listed && !is_user(l, sx.stx_uid))
+		return;
+	if (!listed)
+		look_at_unlisted(l, task, tid, name, sx.stx_ino);
+	for (unsigned i = 0; i < l->h->n; i++)
+		if (l->h->socket[i].ino == sx.stx_ino &&
+		    !l->h->socket[i].doubt)
+			l->h->socket[i].holder = l->pid;
+}
+
+/* Looks at the next descriptors of the directory, or only at their numbers.
+ * Returns the sum of a number for each, which tells two lists apart. */
+static unsigned long
+read_list(struct look *l, DIR *fds, const char *task, pid_t tid, bool look)
+{
+	const struct dirent *e;
+	unsigned long sum = 0, n;
+
+	for (int i = 0; i < DESCRIPTORS_MAX && (e = readdir(fds)) != NULL;
+	    i++) {
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		n = strtoul(e->d_name, NULL, 10);
+		sum += (n + 1) * (n + 1);
+		if (look)
+			look_at_descriptor(l, dirfd(fds), task, tid,
+			    e->d_name);
+	}
+	return sum;
+}
+
+/* Looks at a table once.  Returns false if the thread has ended. */
+static bool
+look_once(struct look *l, const char *task, pid_t tid)
+{
+	char path[PATH_LEN];
+	unsigned long sum;
+	DIR *fds;
+
+	lhi_inode_set_free(&l->missed);
+	l->changed = l->refused = false;
+	(void)snprintf(path, sizeof(path), "%s/fd", task);
+	fds = opendir(path);
+	if (fds == NULL) {
+		l->refused = errno != ENOENT && errno != ESRCH &&
+		    !lhi_processes_has_thread_ended(task);
+		return l->refused;
+	}
+	sum = read_list(l, fds, task, tid, true);
+	if (l->thread >= 0)
+		(void)close(l->thread);
+	l->thread = -1;
+	if (l->is_users) {
+		rewinddir(fds);
+		l->changed |= sum != read_list(l, fds, task, tid, false);
+	}
+	(void)closedir(fds);
+	return lhi_process_thread_has_memory(task);
+}
+
+/* True if a socket was seen that was not met where it was looked for. */
+static bool
+has_missed(const struct look *l)
+{
+	for (size_t i = 0; i < l->missed.n; i++)
+		if (!lhi_inode_set_has(&l->copied, l->missed.ino[i]))
+			return true;
+	return false;
+}
+
+static bool
+look_at_table(const char *task, pid_t tid, void *arg)
+{
+	struct look *l = arg;
+
+	for (int i = 0; i < LOOKS; i++) {
+		if (!look_once(l, task, tid))
+			return false;
+		l->whole = true;
+		if (l->refused)
+			break;
+		if (!has_missed(l) && !(l->changed && l->is_users))
+			return false;
+	}
+	if (l->pid != INIT && (l->refused || has_missed(l)))
+		lhi_live_pids_add(&l->h->unread, l->pid);
+	return false;
+}
+
+static bool
+look_at_process(pid_t pid, void *arg)
+{
+	struct look *l = arg;
+
+	l->pid = pid;
+	l->is_users = pid != INIT && is_users_process(l, pid);
+	l->whole = false;
+	for (int i = 0; i < TRIES; i++) {
+		(void)lhi_processes_each_table(pid, look_at_table, l);
+		if (l->whole || pid == INIT || lhi_process_has_no_memory(pid))
+			break;
+		if (i == TRIES - 1 && l->is_users)
+			lhi_live_pids_add(&l->h->unread, pid);
+	}
+	lhi_inode_set_free(&l->copied);
+	lhi_inode_set_free(&l->missed);
+	return false;
+}
+
+/* Finds out on which device all sockets are. */
+static bool
+learn_device(struct look *l)
+{
+	int one = lhi_fd_socket(SOCK_DGRAM | SOCK_CLOEXEC);
+	struct stat st;
+	bool known = one >= 0 && fstat(one, &st) == 0;
+
+	if (known)
+		l->sockets = st.st_dev;
+	if (one >= 0)
+		(void)close(one);
+	return known;
+}
+
+void
+lhi_sign_descriptors_look(struct lhi_sign_holders *h)
+{
+	struct look l = { .h = h, .thread = -1, .uid = 0, .uid_is_user = true };
+
+	l.copied.max = l.missed.max = REMEMBERED;
+	h->unseen |= !learn_device(&l) ||
+	    !lhi_processes_each(look_at_process, &l);
+}
