@@ -187,6 +187,16 @@ on_store(enum kv_state state, const char *why, void *arg)
 }
 
 static void
+on_refused(const char *why, void *arg)
+{
+	(void)arg;
+	if (why[0] == '\0')
+		log_line(LOG_INFO, "the cluster accepts changes again");
+	else
+		log_line(LOG_ERR, "the cluster refuses changes: %s", why);
+}
+
+static void
 on_up(const struct recipe_session *session, bool adopted, void *arg)
 {
 	struct shim *s = arg;
@@ -414,8 +424,9 @@ host_open(struct shim *s)
 	s->count.margin_min_ns = INT64_MAX;
 	s->deadline_timer = evtimer_new(s->o.base, on_deadline, s);
 	s->hooks = (struct recipe_hooks){ .store = on_store, .up = on_up,
-	    .alive = on_alive, .found = on_found, .settled = on_settled,
-	    .lost = on_lost, .mark = on_mark, .foreign = on_foreign };
+	    .refused = on_refused, .alive = on_alive, .found = on_found,
+	    .settled = on_settled, .lost = on_lost, .mark = on_mark,
+	    .foreign = on_foreign };
 	if (s->deadline_timer == NULL)
 		return -ENOMEM;
 	set_deadline_timer(s);

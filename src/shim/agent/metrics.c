@@ -97,7 +97,8 @@ write_session(const struct shim *s, FILE *f)
 
 	print_number(s, f, "up", "gauge", s->up && !s->expired,
 	    "1: the session with the cluster is valid.");
-	print_number(s, f, "store", "gauge", s->store,
+	print_number(s, f, "store", "gauge",
+	    shim_refusal(s)[0] != '\0' ? KV_REFUSED : s->store,
 	    "The cluster: 0: unreachable; 1: reachable; 2: refused.");
 	print_seconds(s, f, "margin_seconds", s->until_ns > now_ns ?
 	    (int64_t)(s->until_ns - now_ns) : 0, "Time until leases of cluster "

@@ -274,8 +274,13 @@ void
 requests_expire(struct shim *s)
 {
 	int64_t now_ns = shim_now_ns();
+	const char *refusal = shim_refusal(s);
+	char why[SHIM_WHY_MAX] = "the cluster did not answer in time";
 	struct request *w, *next;
 
+	if (refusal[0] != '\0')
+		(void)snprintf(why, sizeof(why), "the cluster refuses changes: "
+		    "%.400s", refusal);
 	TAILQ_FOREACH_SAFE(w, &s->requests, all, next) {
 		const char *who = w->try ? who_has_it(w) : NULL;
 
@@ -284,8 +289,7 @@ requests_expire(struct shim *s)
 		if (who != NULL)
 			request_answer(w, FRAME_BUSY, 0, who);
 		else
-			request_answer(w, FRAME_AWAY, 0, "the cluster did not "
-			    "answer in time");
+			request_answer(w, FRAME_AWAY, 0, why);
 		request_free(w);
 	}
 }

@@ -295,6 +295,13 @@ shim_why_away(const struct shim *s)
 	    "there is no session with the cluster yet";
 }
 
+/* Returns why the cluster, which is there, refuses changes, or "". */
+static inline const char *
+shim_refusal(const struct shim *s)
+{
+	return s->recipe == NULL ? "" : recipe_refusal(s->recipe);
+}
+
 static inline uint64_t
 shim_boot_ns(void)
 {

@@ -481,6 +481,7 @@ struct recipe {
 	uint64_t marked_ns;
 	struct kv_mark marked;
 	char why[WHY_MAX], lost_why[WHY_MAX];
+	char refusal[WHY_MAX];		/* why changes are refused, or "" */
 	char foreign[WHY_MAX];		/* description of the latest foreign
 					 * key */
 	bool foreign_at_start;		/* it was seen before listed_all */

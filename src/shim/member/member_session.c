@@ -87,6 +87,12 @@ recipe_why(const struct recipe *r)
 	return r->why;
 }
 
+const char *
+recipe_refusal(const struct recipe *r)
+{
+	return r->store == KV_HERE ? r->refusal : "";
+}
+
 /* Handles a confirmed heartbeat that was sent at sent_ns. */
 static void
 note_heartbeat(struct recipe *r, uint64_t sent_ns)
@@ -98,6 +104,11 @@ note_heartbeat(struct recipe *r, uint64_t sent_ns)
 	r->stats.heartbeats++;
 	if (r->settled)
 		r->why[0] = '\0';
+	if (r->refusal[0] != '\0') {
+		r->refusal[0] = '\0';
+		if (r->o.hooks->refused != NULL)
+			r->o.hooks->refused("", r->o.arg);
+	}
 	if (until > r->until_ns) {
 		r->until_ns = until;
 		r->notices |= NOTIFY_ALIVE;

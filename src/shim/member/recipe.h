@@ -100,6 +100,11 @@ struct recipe_hooks {
 	 */
 	void (*store)(enum kv_state state, const char *why, void *arg);
 
+	/* Reports that the store, which is there, refuses changes, as when its
+	 * quota is used up; with "", that it accepts them again.  It must not
+	 * call the member.  May be NULL. */
+	void (*refused)(const char *why, void *arg);
+
 	/* Reports a session, adopted or new. */
 	void (*up)(const struct recipe_session *s, bool adopted, void *arg);
 	/* Reports D, in CLOCK_BOOTTIME.  D only rises within a session. */
@@ -260,6 +265,9 @@ int recipe_look(struct recipe *r, struct kv_bytes key, recipe_look_fn *fn,
 /* Returns the last reason why there is no session, no settled session, or no
  * confirmation of it; or "". */
 const char *recipe_why(const struct recipe *r);
+
+/* Returns why the store, which is there, refuses changes now, or "". */
+const char *recipe_refusal(const struct recipe *r);
 
 struct recipe_stats {
 	uint64_t calls, unknown, refused;	/* calls to the store; UNKNOWN

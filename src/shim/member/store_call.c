@@ -191,6 +191,20 @@ is_over(struct store_call *call, const struct kv_answer *answer)
 	return ops->refused(call, answer);
 }
 
+/* Notes that the store is there and refuses a change, and reports each reason
+ * once.  A permission for a single key, or a key's state, is none. */
+static void
+note_refusal(struct recipe *r, const struct kv_answer *answer)
+{
+	if (!answer->said || answer->denied || answer->absent ||
+	    answer->exists || r->store != KV_HERE ||
+	    strcmp(r->refusal, answer->why) == 0)
+		return;
+	(void)strlcpy(r->refusal, answer->why, sizeof(r->refusal));
+	if (r->o.hooks->refused != NULL)
+		r->o.hooks->refused(r->refusal, r->o.arg);
+}
+
 static void
 on_answer(const struct kv_answer *answer, void *arg)
 {
@@ -212,6 +226,8 @@ on_answer(const struct kv_answer *answer, void *arg)
 		r->stats.unknown++;
 	else if (answer->fate == FATE_NOT_APPLIED)
 		r->stats.refused++;
+	if (answer->fate != FATE_DONE)
+		note_refusal(r, answer);
 	call->notifying = true;	/* the owner may drop it */
 	if (!call->dropped && is_over(call, answer) && !freed)
 		call->dropped = true;

@@ -111,6 +111,8 @@ struct kv_answer {
 				 * taken */
 	bool absent;		/* NOT_APPLIED by revoke(): there is no such
 				 * lease */
+	bool said;		/* not DONE, and `why` is what the store, which
+				 * is there, says about the request */
 	int64_t revision;	/* the store's, at the transaction or later */
 	bool succeeded;		/* true: `then` was done, not `otherwise` */
 	const struct kv_result *results;

@@ -76,6 +76,7 @@ deliver_not_done(struct etcd_request *r, enum fate fate, const char *why,
 	bool refused = fate == FATE_NOT_APPLIED;
 	struct kv_answer a = { .fate = fate, .why = why,
 	    .denied = refused && status == GRPC_DENIED,
+	    .said = status == GRPC_EXHAUSTED || status == GRPC_INVALID,
 	    .absent = refused && status == GRPC_NOT_FOUND,
 	    .exists = refused && status == GRPC_PRECONDITION &&
 	    strstr(why, "lease already exists") != NULL };
