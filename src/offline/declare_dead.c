@@ -39,6 +39,13 @@
  * looked at.  A session that begins after the look has another incarnation, so
  * the swap fails.
  *
+ * Signs are looked for before the table is locked, because anybody can make
+ * that slow, with many descriptors, and nobody can attach meanwhile.  If no
+ * process had the second sign of a session that lived before the look, none can
+ * have it later.  If a session, or its sign, began after that and is not proved
+ * dead nor seen alive, the look is repeated with the table locked.  Nothing is
+ * looked for that no record needs.
+ *
  * Locks.  For a repair every record's bytes are locked one by one.  Bytes that
  * another process already has cannot be taken by a new session either.
  */
@@ -48,6 +55,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <bsd/string.h>
@@ -72,8 +80,10 @@
 enum found { FOUND_DEAD, FOUND_ALIVE, FOUND_OTHER, FOUND_UNKNOWN,
 	FOUND_SIGN, FOUND_SIGN_UNKNOWN };
 
-/* A record, as it was before the processes were looked at. */
+/* A record, as it was before its processes were looked at. */
 struct seen {
+	uint64_t before;	/* before signs were looked for */
+	bool promised;		/* it had a sign then, it said */
 	uint64_t state;
 	bool ours;		/* its bytes: locked for the repair */
 	bool live_locked;	/* its live byte: by another process */
@@ -338,28 +348,98 @@ lock_records(struct lhi_exclusive_use *a, struct seen *seen)
 	}
 }
 
+/* Looks for second signs, if a session may have one.  Notes in seen[] which
+ * sessions there were before.  Returns -ENOMEM; 0. */
+static int
+look_for_signs(const struct lhi_exclusive_use *a, struct seen *seen,
+    struct lhi_sign_holders **signs)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++) {
+		seen[i].before = sh64_load(&a->v.sessions[i].state);
+		seen[i].promised = lhi_sign_is_promised(&a->v, i);
+		any |= is_in_use(seen[i].before) || is_in_use(seen[i].state);
+	}
+	free(*signs);
+	*signs = any ? lhi_sign_holders_scan(&a->v) : NULL;
+	return any && *signs == NULL ? -ENOMEM : 0;
+}
+
+/* True if the look matters for record i, and its session or the sign of that
+ * may have begun after it. */
+static bool
+is_look_old(const struct lhi_exclusive_use *a, uint32_t i,
+    const struct seen *seen, const struct lhi_live_users *users)
+{
+	if (!is_in_use(seen->state) || (seen->state == seen->before &&
+	    seen->promised == lhi_sign_is_promised(&a->v, i)))
+		return false;
+	if (is_proved(a, i, seen))
+		return false;
+	return !seen->live_locked ||
+	    lhi_live_users_explain(users, lhi_session_live_byte(i)) ||
+	    judge_locker(a, i, seen, users) == FOUND_DEAD;
+}
+
+/* True if a byte's lock has to be explained by the processes that use the
+ * file. */
+static bool
+needs_users(const struct lhi_exclusive_use *a, const struct seen *seen)
+{
+	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++)
+		if (seen[i].live_locked || (is_in_use(seen[i].state) &&
+		    sess_marked(seen[i].state)))
+			return true;
+	return false;
+}
+
+/* Looks at everything, and locks the table and its records meanwhile. */
+static int
+look_and_lock(struct lhi_exclusive_use *a, struct seen *seen,
+    struct lhi_live_users *users, struct lhi_sign_holders **signs)
+{
+	int error = look_for_signs(a, seen, signs);
+	bool old = false;
+
+	if (error == 0)
+		error = lhi_exclusive_use_force(a);
+	else
+		error = lhi_fail(error, "out of memory");
+	if (error != 0)
+		return error;
+	lock_records(a, seen);
+	lhi_point("declare.locked");
+	memset(users, 0, sizeof(*users));
+	if (needs_users(a, seen))
+		lhi_live_users_scan(users, a->live_fd);
+	for (uint32_t i = 0; i < a->v.geo.max_sessions && !old; i++)
+		old = is_look_old(a, i, &seen[i], users);
+	if (old && look_for_signs(a, seen, signs) != 0)
+		return lhi_fail(-ENOMEM, "out of memory");
+	lhi_point("declare.looked");
+	return 0;
+}
+
 int
 lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
     void (*fn)(const char *what, void *arg), void *arg, const char *remedy)
 {
 	struct seen *seen = calloc(a->v.geo.max_sessions, sizeof(*seen));
 	char one[LINE_MAX], line[2 * LINE_MAX];
-	struct lhi_sign_holders *signs;
+	struct lhi_sign_holders *signs = NULL;
 	struct lhi_live_users users;
 	struct tally t = { .users = 0 };
 	int error;
 
 	if (seen == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
-	lock_records(a, seen);
-	lhi_point("declare.locked");
-	lhi_live_users_scan(&users, a->live_fd);
-	signs = lhi_sign_holders_scan(&a->v);
-	if (signs == NULL) {
+	error = look_and_lock(a, seen, &users, &signs);
+	if (error != 0) {
 		free(seen);
-		return lhi_fail(-ENOMEM, "out of memory");
+		free(signs);
+		return error;
 	}
-	lhi_point("declare.looked");
 	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++) {
 		uint64_t s = seen[i].state;
 		bool in_use = is_in_use(s);

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <leasehold.h>
 #include "shm/backing.h"
@@ -157,6 +158,8 @@ fail_in_use(struct lhi_exclusive_use *a, const char *remedy)
 int
 lhi_exclusive_use_force(struct lhi_exclusive_use *a)
 {
+	struct stat named, ours;
+
 	a->removal = lhi_removal_lock(a->v.path);
 	if (a->removal == -EAGAIN)
 		return lhi_removal_fail_busy(a->v.path);
@@ -164,6 +167,10 @@ lhi_exclusive_use_force(struct lhi_exclusive_use *a)
 		return a->removal;
 	/* a member may have locked it, and is not consulted here */
 	(void)lhi_session_lock_removal(a->live_fd);
+	if (stat(a->v.path, &named) != 0 || fstat(a->fd, &ours) != 0 ||
+	    named.st_dev != ours.st_dev || named.st_ino != ours.st_ino)
+		return lhi_fail(-EBUSY, "%s was removed or replaced at that "
+		    "moment: try again", a->v.path);
 	return 0;
 }
 

@@ -35,7 +35,8 @@ int lhi_exclusive_use_lock(struct lhi_exclusive_use *a, bool in_use, const char
     *remedy);
 
 /* Locks only the name and the byte of removals, and ignores if another process
- * has locked that byte.  Returns 0; -EBUSY; -errno. */
+ * has locked that byte.  Returns 0; -EBUSY, also if the name leads to another
+ * object by now; -errno. */
 int lhi_exclusive_use_force(struct lhi_exclusive_use *a);
 
 /* Checks that no named session lives, which is a user without a process.

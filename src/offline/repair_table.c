@@ -257,17 +257,11 @@ print_early(struct repair *r)
 static int
 be_alone(struct repair *r)
 {
-	int error;
-
-	if (!r->force)
-		return lhi_exclusive_use_lock(&r->a, false, "end them first, "
-		    "or repair by force (--force) if they have ended and "
-		    "nobody can prove it");
-	error = lhi_exclusive_use_force(&r->a);
-	if (error != 0)
-		return error;
-	return lhi_declare_dead(&r->a, r->dry, keep_line, r, "end them first, "
-	    "then the rest can be repaired");
+	if (r->force)
+		return lhi_declare_dead(&r->a, r->dry, keep_line, r, "end them "
+		    "first, then the rest can be repaired");
+	return lhi_exclusive_use_lock(&r->a, false, "end them first, or repair "
+	    "by force (--force) if they have ended and nobody can prove it");
 }
 
 static int

@@ -18,11 +18,12 @@
  * somewhere else.  So the table of descriptors is looked at again.  If such a
  * socket is not met LOOKS times, there is a doubt, and the process is named.
  *
- * A process may also move a sign to where the look has been.  So a table that
- * changes while it is looked at is looked at again, if its process is one of a
- * user of the table.  (Others have no sign unless they were given one.)  A
- * process that always changes, as a busy server does, leaves no doubt by that:
- * LOOKS looks meet a sign that it has.
+ * A process may also move a sign to where the look has been.  So a process of a
+ * user of the table that has run meanwhile is looked at again: one that always
+ * runs, ROUNDS times.  Each look meets a sign that is moved all the time with a
+ * likelihood of a fifth at least, so nearly all of them do.  That leaves no
+ * doubt, because a busy server always runs.  (Others have no sign unless they
+ * were given one.)
  *
  * Threads may end while their descriptors are looked at.  Then another thread
  * is asked.  If none of a user's process can be looked at to the end, that is a
@@ -40,6 +41,7 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+#include "base/procstat.h"
 #include "offline/foreign_socket.h"
 #include "offline/inode_set.h"
 #include "offline/process_maps.h"
@@ -48,7 +50,10 @@
 #include "offline/sign_files.h"
 #include "prim/descriptor.h"
 
-#define LOOKS 20		/* at a table that changes */
+#define LOOKS 20		/* for a socket that was not met */
+#define ROUNDS 64		/* of looks at a process that runs */
+#define LARGE 20000		/* descriptors: then only as many as */
+#define ROUNDS_LARGE 8		/* this */
 #define TRIES 100		/* of a process whose threads come and go */
 #define REMEMBERED 4096		/* sockets of a process */
 #define PATH_LEN 300
@@ -66,7 +71,7 @@ struct look {
 	int thread;		/* opened for copies; -1: not yet */
 	struct lhi_inode_set copied;	/* sockets of the process */
 	struct lhi_inode_set missed;	/* in this look */
-	bool changed;		/* the table, in this look */
+	unsigned long n;	/* descriptors, in this round */
 	bool refused;		/* something of it, in this look */
 };
 
@@ -155,10 +160,8 @@ look_at_descriptor(struct look *l, int dir, const char *task, pid_t tid,
 	bool listed;
 
 	if (statx(dir, name, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO |
-	    STATX_UID, &sx) != 0) {
-		l->changed |= errno == ENOENT;
+	    STATX_UID, &sx) != 0)
 		return;
-	}
 	if (!S_ISSOCK(sx.stx_mode) ||
 	    makedev(sx.stx_dev_major, sx.stx_dev_minor) != l->sockets)
 		return;
@@ -173,37 +176,16 @@ look_at_descriptor(struct look *l, int dir, const char *task, pid_t tid,
 			l->h->socket[i].holder = l->pid;
 }
 
-/* Looks at the next descriptors of the directory, or only at their numbers.
- * Returns the sum of a number for each, which tells two lists apart. */
-static unsigned long
-read_list(struct look *l, DIR *fds, const char *task, pid_t tid, bool look)
-{
-	const struct dirent *e;
-	unsigned long sum = 0, n;
-
-	for (int i = 0; i < DESCRIPTORS_MAX && (e = readdir(fds)) != NULL;
-	    i++) {
-		if (!isdigit((unsigned char)e->d_name[0]))
-			continue;
-		n = strtoul(e->d_name, NULL, 10);
-		sum += (n + 1) * (n + 1);
-		if (look)
-			look_at_descriptor(l, dirfd(fds), task, tid,
-			    e->d_name);
-	}
-	return sum;
-}
-
 /* Looks at a table once.  Returns false if the thread has ended. */
 static bool
 look_once(struct look *l, const char *task, pid_t tid)
 {
+	const struct dirent *e;
 	char path[PATH_LEN];
-	unsigned long sum;
 	DIR *fds;
 
 	lhi_inode_set_free(&l->missed);
-	l->changed = l->refused = false;
+	l->refused = false;
 	(void)snprintf(path, sizeof(path), "%s/fd", task);
 	fds = opendir(path);
 	if (fds == NULL) {
@@ -211,15 +193,17 @@ look_once(struct look *l, const char *task, pid_t tid)
 		    !lhi_processes_has_thread_ended(task);
 		return l->refused;
 	}
-	sum = read_list(l, fds, task, tid, true);
+	for (int i = 0; i < DESCRIPTORS_MAX && (e = readdir(fds)) != NULL;
+	    i++) {
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		look_at_descriptor(l, dirfd(fds), task, tid, e->d_name);
+		l->n++;
+	}
+	(void)closedir(fds);
 	if (l->thread >= 0)
 		(void)close(l->thread);
 	l->thread = -1;
-	if (l->is_users) {
-		rewinddir(fds);
-		l->changed |= sum != read_list(l, fds, task, tid, false);
-	}
-	(void)closedir(fds);
 	return lhi_process_thread_has_memory(task);
 }
 
@@ -244,7 +228,7 @@ look_at_table(const char *task, pid_t tid, void *arg)
 		l->whole = true;
 		if (l->refused)
 			break;
-		if (!has_missed(l) && !(l->changed && l->is_users))
+		if (!has_missed(l))
 			return false;
 	}
 	if (l->pid != INIT && (l->refused || has_missed(l)))
@@ -252,20 +236,75 @@ look_at_table(const char *task, pid_t tid, void *arg)
 	return false;
 }
 
+/* How much the threads of a process have run. */
+struct activity {
+	unsigned long long ns;
+	bool now;		/* one runs, or that is not known */
+};
+
+static bool
+add_activity(const char *task, pid_t tid, void *arg)
+{
+	struct activity *a = arg;
+	unsigned long long ns = 0, waited, times = 0;
+	struct lhi_procstat ps;
+	char path[PATH_LEN];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/schedstat", task);
+	f = fopen(path, "re");
+	a->now |= f == NULL || fscanf(f, "%llu %llu %llu", &ns, &waited,
+	    &times) != 3 || !lhi_procstat_read(tid, tid, &ps) ||
+	    ps.state == 'R';
+	a->ns += ns + times;
+	if (f != NULL)
+		(void)fclose(f);
+	return false;
+}
+
+static struct activity
+activity_of(pid_t pid)
+{
+	struct activity a = { 0, false };
+
+	(void)lhi_processes_each_thread(pid, add_activity, &a);
+	return a;
+}
+
+/* Looks at all tables of a process, of a thread that lives at least. */
+static void
+look_at_tables(struct look *l)
+{
+	l->whole = false;
+	for (int i = 0; i < TRIES; i++) {
+		(void)lhi_processes_each_table(l->pid, look_at_table, l);
+		if (l->whole || l->pid == INIT ||
+		    lhi_process_has_no_memory(l->pid))
+			return;
+	}
+	if (l->is_users)
+		lhi_live_pids_add(&l->h->unread, l->pid);
+}
+
 static bool
 look_at_process(pid_t pid, void *arg)
 {
 	struct look *l = arg;
+	struct activity before, after;
 
 	l->pid = pid;
 	l->is_users = pid != INIT && is_users_process(l, pid);
-	l->whole = false;
-	for (int i = 0; i < TRIES; i++) {
-		(void)lhi_processes_each_table(pid, look_at_table, l);
-		if (l->whole || pid == INIT || lhi_process_has_no_memory(pid))
+	after = activity_of(pid);
+	for (int i = 0; i < ROUNDS; i++) {
+		l->n = 0;
+		before = after;
+		look_at_tables(l);
+		if (!l->is_users || pid == getpid() ||
+		    (l->n > LARGE && i + 1 == ROUNDS_LARGE))
 			break;
-		if (i == TRIES - 1 && l->is_users)
-			lhi_live_pids_add(&l->h->unread, pid);
+		after = activity_of(pid);
+		if (!before.now && !after.now && before.ns == after.ns)
+			break;
 	}
 	lhi_inode_set_free(&l->copied);
 	lhi_inode_set_free(&l->missed);
