@@ -174,7 +174,8 @@ print_key(const struct lh_key_info *info, void *arg)
 	if (info->n_holders > 0)
 		printf("%-9s%s\n", "mode", show_mode(info->mode));
 	printf("%-9s%" PRIu64 "%s\n", "token", show_token(info),
-	    info->n_holders == 1 || info->token == 0 ? "" :
+	    show_state_by_shim(info) ? " (this host's latest; the holder's is "
+	    "not known here)" : info->n_holders == 1 || info->token == 0 ? "" :
 	    info->n_holders > 1 ? " (the latest)" : " (the next is larger)");
 	printf("%-9s%s\n", "scope", show_scope(info->scope));
 	if (info->cluster != LH_CLUSTER_LOCAL)

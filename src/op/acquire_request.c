@@ -66,7 +66,8 @@ lhi_acquire_request_set(const struct lhi_view *v,
 		return lhi_fail(-EOPNOTSUPP, "%s has no fence file, so its "
 		    "tokens do not outlive it: make the table with one "
 		    "(leasehold init --durable%s, or LH_DURABLE in "
-		    "lh_open()), or use scope ephemeral", v->path,
+		    "lh_open()), or use scope ephemeral (of a cluster "
+		    "key: quorum)", v->path,
 		    TABLE_WORDS(v->path));
 	if (o->ttl_ms < 1 || o->ttl_ms > LH_TTL_MAX_MS)
 		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to "

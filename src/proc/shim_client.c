@@ -72,16 +72,19 @@ check_peer(const struct lhi_view *v, int fd, const char *path)
 static int
 report_unreachable(const char *path, int error)
 {
-	const char *why = error == ENOENT || error == ECONNREFUSED ?
-	    "nobody listens there" : error == EAGAIN ?
+	const char *why = error == ENOENT ? "there is no such socket" :
+	    error == ECONNREFUSED ? "nobody listens there" : error == EAGAIN ?
 	    "it accepts no more connections" : strerror(error);
 
 	if (error == EMFILE || error == ENFILE)
 		return lhi_fail(-error, "cannot connect to the shim: too many "
 		    "open files");
 	return lhi_fail(-EHOSTUNREACH, "cannot reach the shim, which connects "
-	    "this host to the cluster (%s: %s); check that leasehold-shimd "
-	    "runs", path, why);
+	    "this host to the cluster (%s: %s); %s", path, why, error ==
+	    EACCES ? "its owner and group may connect: see the modes of the "
+	    "socket and its directory" : error == ENOENT ? "check that "
+	    "leasehold-shimd runs, and restart it if its socket was removed" :
+	    "check that leasehold-shimd runs");
 }
 
 /* Connects to the shim. */

@@ -139,10 +139,10 @@ reserve_object(int fd, const char *path, const struct lhi_geometry *g)
 	if (ftruncate(fd, (off_t)g->object_len) != 0)
 		error = -errno;
 	lhi_backing_spans(g, &e, s);
-	for (int i = 0; error == 0 && i < LHI_SPANS; i++) {
-		error = lhi_grow_back(fd, NULL, s[i].off, s[i].len);
+	for (int i = 0; i < LHI_SPANS; i++)
 		len += s[i].len;
-	}
+	for (int i = 0; error == 0 && i < LHI_SPANS; i++)
+		error = lhi_grow_back(fd, NULL, s[i].off, s[i].len);
 	if (error == -ENOSPC || error == -EOPNOTSUPP)
 		return lhi_fail(-ENOSPC, SHM_DIR " has no room for the %llu "
 		    "bytes of table %s, or cannot reserve it (%s): free some, "

@@ -58,6 +58,9 @@ waits() {
 }
 ok "a process of host 2 waits" until_true 10000 waits
 held_there "with a waiter"
+run lh_on 2 status cluster:k
+like "$out" "(this host's latest; the holder's is not known here)" \
+    "  the token is not called the holder's"
 nap 500
 run lh_on 2 log cluster:k
 ok "  the log has no grant" test "${out/has it/}" = "$out"
@@ -101,6 +104,10 @@ is "$(jq -r '.[] | select(.key == "cluster:k").state' <<<"$out")" unknown \
     "  list: not known"
 run lh_on 2 break cluster:k
 is "$status" 69 "  break: not known"
+rm "$dir/2"/*.sock
+run lh_on 2 run -n cluster:other true
+like "$err" "restart it if its socket was removed" \
+    "the shim's socket was removed: what to do"
 LEASEHOLD_TABLE=none-$$ run lh status cluster:k
 is "$status" 69 "no table: not known"
 LEASEHOLD_TABLE=none-$$ run lh status k
