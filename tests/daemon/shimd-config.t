@@ -35,6 +35,15 @@ accepted() {
 	is "$status$err" 0 "'$1' is good"
 }
 
+# Files of an https endpoint are read, as a start would.
+tls='endpoints = https://127.0.0.1:2379\n'
+lacking "${tls}ca_file = $dir/none.pem\n" "$dir/none.pem"
+echo "no certificate" >"$dir/bad.pem"
+lacking "${tls}ca_file = $dir/bad.pem\n" "$dir/bad.pem"
+chmod 600 "$dir/bad.pem"
+lacking "${tls}cert_file = $dir/bad.pem\nkey_file = $dir/bad.pem\n" \
+    "$dir/bad.pem"
+
 e='endpoints = http://127.0.0.1:2379'
 refused 'endpoint = x\n' 1 "there is no key 'endpoint'; the keys are system, table"
 refused 'ttl = 5q\n' 1 "is no unit of time"

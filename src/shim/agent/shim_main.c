@@ -17,6 +17,7 @@
 #include "daemon/daemon_log.h"
 #include "daemon/pidfile.h"
 #include "daemon/options.h"
+#include "shim/store/endpoint.h"
 #include "shim_loop.h"
 #include "daemon/exit_status.h"
 #include "daemon/secret.h"
@@ -118,6 +119,34 @@ run_daemon(const struct conf_args *args, bool foreground)
 	return status;
 }
 
+static const char *
+or_null(const char *text)
+{
+	return text[0] != '\0' ? text : NULL;
+}
+
+/* Checks, for -n, that the files of an https endpoint can be used, as a start
+ * does. */
+static int
+check_tls_files(void)
+{
+	struct ssl_ctx_st *tls;
+	struct endpoints ends;
+	char why[CONF_ERROR_MAX];
+
+	if (endpoints_parse(&ends, conf.endpoints, why, sizeof(why)) != 0 ||
+	    !ends.tls)
+		return 0;	/* it was parsed before */
+	tls = endpoint_tls(or_null(conf.ca_file), or_null(conf.cert_file),
+	    or_null(conf.key_file), why, sizeof(why));
+	if (tls == NULL) {
+		fprintf(stderr, PROGRAM ": %s\n", why);
+		return EX_BAD_CONFIG;
+	}
+	endpoint_tls_free(tls);
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -144,6 +173,9 @@ main(int argc, char **argv)
 			fprintf(stderr, PROGRAM ": warning: %s\n",
 			    shim_conf_warning(&conf));
 		explicit_bzero(conf.password, sizeof(conf.password));
+		status = check_tls_files();
+		if (status != 0)
+			return status;
 		shim_conf_path(path, &args);
 		return options_good(path);
 	}
