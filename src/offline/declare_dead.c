@@ -472,7 +472,9 @@ lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
 	}
 	free(seen);
 	if (t.foreign > 0) {
-		lhi_lockers_name(one, sizeof(one), a->live_fd);
+		if (users.in_maps.ino == 0)	/* they were not needed */
+			lhi_live_users_scan(&users, a->live_fd);
+		lhi_lockers_describe(one, sizeof(one), &users);
 		(void)snprintf(line, sizeof(line), "the bytes of %u sessions "
 		    "that do not live are locked by %s", t.foreign, one);
 		fn(line, arg);

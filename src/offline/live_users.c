@@ -105,15 +105,21 @@ read_fdinfo(struct descriptor_look *l, const char *path, bool ring)
 		(void)fclose(f);
 }
 
-/* True if that descriptor is of the live file.  The file's server is not asked:
- * that of another file might never answer. */
+/* True if that descriptor is of the live file; *may_be_ring if it may be an
+ * io_uring.  The file's server is not asked: that of another file might never
+ * answer. */
 static bool
-is_live_file(const struct lhi_live_users *u, int dir, const char *name)
+is_live_file(const struct lhi_live_users *u, int dir, const char *name,
+    bool *may_be_ring)
 {
 	struct statx sx;
+	bool known = statx(dir, name, AT_STATX_DONT_SYNC, STATX_TYPE |
+	    STATX_INO, &sx) == 0;
 
-	return statx(dir, name, AT_STATX_DONT_SYNC, STATX_INO, &sx) == 0 &&
-	    sx.stx_ino == u->ino &&
+	/* (a ring has no type, or that of a file) */
+	*may_be_ring = !known || (sx.stx_mode & S_IFMT) == 0 ||
+	    S_ISREG(sx.stx_mode);
+	return known && sx.stx_ino == u->ino &&
 	    makedev(sx.stx_dev_major, sx.stx_dev_minor) == u->dev;
 }
 
@@ -135,7 +141,7 @@ look_at_descriptors(const char *task, pid_t tid, void *arg)
 	const struct dirent *e;
 	char path[PATH_LEN];
 	DIR *fds;
-	bool is;
+	bool is, ring;
 
 	(void)tid;
 	(void)snprintf(path, sizeof(path), "%s/fd", task);
@@ -144,8 +150,8 @@ look_at_descriptors(const char *task, pid_t tid, void *arg)
 	    (e = readdir(fds)) != NULL; i++) {
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
-		is = is_live_file(l->u, dirfd(fds), e->d_name);
-		if (!is && !is_ring(dirfd(fds), e->d_name))
+		is = is_live_file(l->u, dirfd(fds), e->d_name, &ring);
+		if (!is && (!ring || !is_ring(dirfd(fds), e->d_name)))
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/fdinfo/%.12s", task,
 		    e->d_name);
@@ -165,6 +171,7 @@ look_at_call(const char *task, pid_t tid, void *arg)
 	unsigned long fd, command;
 	FILE *f;
 	long call;
+	bool ring;
 	int dir;
 
 	(void)tid;
@@ -178,7 +185,7 @@ look_at_call(const char *task, pid_t tid, void *arg)
 		(void)snprintf(path, sizeof(path), "%s/fd", task);
 		(void)snprintf(name, sizeof(name), "%d", (int)fd);
 		dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		l->waits = dir >= 0 && is_live_file(l->u, dir, name);
+		l->waits = dir >= 0 && is_live_file(l->u, dir, name, &ring);
 		if (dir >= 0)
 			(void)close(dir);
 	}

@@ -35,30 +35,37 @@ name_unseen(char *to, size_t len, const struct lhi_live_users *users)
 }
 
 void
-lhi_lockers_name(char *to, size_t len, int fd)
+lhi_lockers_describe(char *to, size_t len, const struct lhi_live_users *users)
 {
-	struct lhi_live_users users;
 	char names[160];
 
-	lhi_live_users_scan(&users, fd);
-	if (users.lockers.n > 0) {
-		lhi_live_users_name(&users.lockers, to, len);
+	if (users->lockers.n > 0) {
+		lhi_live_users_name(&users->lockers, to, len);
 		return;
 	}
-	lhi_live_users_name(&users.waiters, names, sizeof(names));
-	if (users.waiters.n > 0) {
+	lhi_live_users_name(&users->waiters, names, sizeof(names));
+	if (users->waiters.n > 0) {
 		(void)snprintf(to, len, "a process that cannot be "
 		    "identified; %s waits for them", names);
 		return;
 	}
-	lhi_live_users_name(&users.mappers, names, sizeof(names));
-	if (users.mappers.n == 1)
+	lhi_live_users_name(&users->mappers, names, sizeof(names));
+	if (users->mappers.n == 1)
 		(void)snprintf(to, len, "a process that cannot be "
 		    "identified, perhaps %s, which alone has the file "
 		    "mapped", names);
-	else if (users.mappers.n > 0)
+	else if (users->mappers.n > 0)
 		(void)snprintf(to, len, "a process that cannot be "
-		    "identified (%u have the file mapped)", users.mappers.n);
+		    "identified (%u have the file mapped)", users->mappers.n);
 	else
-		name_unseen(to, len, &users);
+		name_unseen(to, len, users);
+}
+
+void
+lhi_lockers_name(char *to, size_t len, int fd)
+{
+	struct lhi_live_users users;
+
+	lhi_live_users_scan(&users, fd);
+	lhi_lockers_describe(to, len, &users);
 }
