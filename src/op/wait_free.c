@@ -16,6 +16,7 @@
 #include "op/death_hint.h"
 #include "op/acquire_target.h"
 #include "prim/robust_list.h"
+#include "proc/claim_cache.h"
 #include "shm/damaged.h"
 #include "shm/lock_word.h"
 
@@ -28,7 +29,6 @@ struct vacancy {
 	const struct lhi_key_name *name;
 	struct lhi_acquire_request ask;
 	int64_t probed_ns;
-	struct lhi_process_watch watch;
 	struct lhi_death_hint hint;
 	shm_u32 park;
 };
@@ -101,6 +101,8 @@ lh_wait_free(struct lh *lh, const char *key,
 {
 	struct lhi_key_name n;
 	struct vacancy a = { .lh = lh, .name = &n };
+	struct lhi_process_watch none = { 0 };
+	struct lhi_claim_cache *m;
 	struct lhi_canceller me;
 	int error = lhi_key_name_check(lh, key, 0, &n), cancel;
 
@@ -115,7 +117,8 @@ lh_wait_free(struct lh *lh, const char *key,
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	atomic_fetch_add(&lh->waiting, 1);
 	lhi_cancel_join(a.ask.cancel, &me, &a.park);
-	a.hint.watch = &a.watch;
+	m = lhi_claim_cache_get(lh);	/* which survives a jump out of here */
+	a.hint.watch = m == NULL ? &none : &m->wait.watch;
 	error = await_free(&a);
 	lhi_death_hint_drop(&a.hint);
 	lhi_cancel_leave(a.ask.cancel, &me);

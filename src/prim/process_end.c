@@ -6,22 +6,22 @@
  * A thread that the kernel ends first gets the flag PF_EXITING, then it walks
  * the robust list, then it gives up the process's memory (task->mm), under the
  * task's lock.  All of that is for ever.  It runs no user code after the first.
- * Two facts about a thread are therefore proofs:
  *
- *	no memory	The link /proc/PID/task/TID/exe is read through
- *			task->mm.  ENOENT means that the thread has none, or is
- *			gone.  A process that sees that also sees what
- *			the thread stored before.
- *	exiting		The flags stand in /proc/PID/task/TID/stat.  A store is
- *			seen before a later one on x86 only, so elsewhere
- *			nothing is concluded from the flag.
+ * The flag is the proof.  It is in /proc/PID/task/TID/stat.  Only x86 shows a
+ * store before a later one.  So elsewhere the thread must have no memory as
+ * well; what it stored before is seen then.  The link /proc/PID/task/TID/exe is
+ * read through task->mm, and without it is ENOENT.  Alone that proves nothing.
+ * It also means that the thread is hidden (hidepid), or that the kernel has no
+ * memory for a name.
  *
- * The second is needed where the waiter that the robust list woke runs in place
- * of the dying thread, on its processor.  It would have to sleep until the
- * kernel has torn down all memory.  But reading `stat` takes a reference to the
- * memory while there is some.  If the dying thread gave up its own meanwhile,
- * the reader would have to tear it down.  So `exe` is read several times before
- * that.  A thread that is running gives up its memory within that time.
+ * The waiter that the robust list woke may run in place of the dying thread, on
+ * its processor.  Then the flag is there, and the memory still is.  (To see it
+ * gone, the waiter would have to sleep until all of it has been torn down.)
+ * But reading `stat` takes a reference to the memory while there is some.  If
+ * the dying thread gave up its own meanwhile, the reader would have to tear it
+ * down.  So `exe` is read several times before that.  A thread that is running
+ * gives up its memory within that time.  (A watched process is asked for its
+ * flags at once.)
  *
  * A list of threads is no snapshot.  A thread that is looked at late may have
  * been made by one that was not listed, and a list may end early at a thread
@@ -29,9 +29,10 @@
  * the next one and end was called dead in 1 of 90 questions.  So:
  *
  *	1 list the threads, in one call
- *	2 ask for each one: it has ended, or there is no proof
+ *	2 ask for each one: it has ended, or it is gone, or there is no proof
  *	3 read how many threads the process has (links of the directory task)
- *	4 list again: as many as that, and all of them in the first list
+ *	4 list again: as many as that, and all of them in the first list, and
+ *	  none of them gone at 2
  *	5 compare the start time of the first thread, through that directory
  *
  * Then every thread that there was at 4 had ended at 2, so none of them could
@@ -52,16 +53,19 @@
  *
  * The first thread counts until the whole process is gone, and then the
  * directory has no number any more.  So at 2 it is the only one, and since 1 it
- * could not make another.  Other threads that had ended were released before
+ * could not make another.  (Or another thread executes a program, and has taken
+ * the place of the first.  The kernel has ended all others by then, and the old
+ * program runs no more.)  Other threads that had ended were released before
  * that; that their stores are seen, too, is only sure on x86.  The caller's
  * application may have closed the descriptors, and others may have their
- * numbers: device and inode are compared at 2, and pid and start time are read
- * with the flags.
+ * numbers: at 1 pid and start time are read with the flags, and at 2 device and
+ * inode are compared.  `exe` is not asked, so that nothing rests on a directory
+ * before it was compared.
  *
  * Not covered: another process that shares the memory (vfork(), or clone() with
  * CLONE_VM), because it is not a thread of this one.  Its memory's byte lock is
- * held, but the session counts as dead.  Such a child runs nothing of the
- * library before exec.
+ * held, but the session counts as dead.  A child of vfork() runs nothing of the
+ * library before exec; one of clone() could.
  *
  * A process that has executed another program has memory again, and its thread
  * is not exiting.  Nothing here is in shared memory.
@@ -83,6 +87,7 @@
 #define ENTRY_MAX 280		/* of one name at most */
 #define THREADS_MAX 250
 #define LOOKS 5			/* at exe: about 15 us */
+#define GONE (-1)
 #define PREPARED 8		/* so many threads are looked up early */
 #define ALONE 3			/* links of `task`: one thread */
 #define PF_EXITING 0x4u		/* the kernel's; proc(5) has the field */
@@ -131,8 +136,10 @@ open_threads(pid_t pid)
 	    lhi_fd_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* Returns whether the thread is seen to have no memory.  ENOENT can also mean
+ * that it is hidden (hidepid), or that the kernel has no memory for a name. */
 static bool
-has_no_memory(int task, pid_t tid)
+seems_without_memory(int task, pid_t tid)
 {
 	char path[32], to[4];
 
@@ -140,19 +147,23 @@ has_no_memory(int task, pid_t tid)
 	return readlinkat(task, path, to, sizeof(to)) < 0 && errno == ENOENT;
 }
 
-/* Step 2.  *start is set to when the thread started, if that was read. */
+/* Step 2.  *tid becomes GONE if nothing is to be read of it, and *start when it
+ * started if that was read. */
 static bool
-has_thread_ended(int task, pid_t tid, uint64_t *start)
+has_thread_ended(int task, int *tid, uint64_t *start)
 {
 	struct lhi_procstat ps;
+	bool without = false;
 
 	errno = 0;
-	for (int i = 0; i < LOOKS; i++)
-		if (has_no_memory(task, tid))
-			return true;
-	if (errno != 0 || !STORES_IN_ORDER ||
-	    !lhi_procstat_read_at(task, tid, &ps))
+	for (int i = 0; i < LOOKS && !without; i++)
+		without = seems_without_memory(task, *tid);
+	if (!without && (errno != 0 || !STORES_IN_ORDER))
 		return false;
+	if (!lhi_procstat_read_at(task, *tid, &ps)) {
+		*tid = GONE;
+		return true;
+	}
 	*start = ps.start_ticks;
 	return ps.flags & PF_EXITING;
 }
@@ -178,14 +189,13 @@ have_threads_ended(int task, pid_t pid, uint64_t start_ticks)
 {
 	int first[THREADS_MAX], later[THREADS_MAX], n, n_later;
 	uint64_t start = 0, of_other;
-	struct lhi_procstat ps;
 	struct stat st;
 
 	n = list_threads(task, first);
 	if (n <= 0)
 		return false;
 	for (int i = 0; i < n; i++)
-		if (!has_thread_ended(task, first[i],
+		if (!has_thread_ended(task, &first[i],
 		    first[i] == pid ? &start : &of_other))
 			return false;
 	if (!lhi_mutant_on(listed_once)) {
@@ -196,8 +206,6 @@ have_threads_ended(int task, pid_t pid, uint64_t start_ticks)
 		    !is_part_of(later, n_later, first, n))
 			return false;
 	}
-	if (start == 0 && lhi_procstat_read_at(task, pid, &ps))
-		start = ps.start_ticks;
 	return start == start_ticks ||
 	    (start != 0 && lhi_mutant_on(start_uncompared));
 }
@@ -302,6 +310,14 @@ lhi_process_watch_end(struct lhi_process_watch *w)
 }
 
 bool
+lhi_process_watch_is_of(const struct lhi_process_watch *w, pid_t pid,
+    uint64_t start_ticks)
+{
+	return w->pid != 0 && ((w->pid == pid &&
+	    w->start_ticks == start_ticks) || lhi_mutant_on(watch_of_another));
+}
+
+bool
 lhi_process_watch_has_ended(const struct lhi_process_watch *w)
 {
 	int saved = errno;
@@ -310,9 +326,10 @@ lhi_process_watch_has_ended(const struct lhi_process_watch *w)
 	bool ended = false;
 
 	if (w->pid != 0)
-		ended = has_no_memory(w->task, w->pid) ||
-		    (lhi_procstat_read_fd(w->stat, &ps) && ps.pid == w->pid &&
-		    ps.start_ticks == w->start_ticks && ps.flags & PF_EXITING);
+		ended = lhi_mutant_on(exe_is_proof) ?
+		    seems_without_memory(w->task, w->pid) :
+		    lhi_procstat_read_fd(w->stat, &ps) && ps.pid == w->pid &&
+		    ps.start_ticks == w->start_ticks && ps.flags & PF_EXITING;
 	lhi_point("process.watched");
 	ended = ended && is_file(w->task, w->device, w->task_inode, &st) &&
 	    (st.st_nlink == ALONE || lhi_mutant_on(watch_uncounted));

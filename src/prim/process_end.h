@@ -33,7 +33,11 @@ void lhi_process_watch_begin(struct lhi_process_watch *w, pid_t pid,
 /* Ends it, if anything is open.  errno is unchanged. */
 void lhi_process_watch_end(struct lhi_process_watch *w);
 
-/* As lhi_process_has_ended(), of the process that is watched: in four system
+/* True if it is that process which is watched. */
+bool lhi_process_watch_is_of(const struct lhi_process_watch *w, pid_t pid,
+    uint64_t start_ticks);
+
+/* As lhi_process_has_ended(), of the process that is watched: in two system
  * calls instead of nine.  False, too, if it has several threads. */
 bool lhi_process_watch_has_ended(const struct lhi_process_watch *w);
 

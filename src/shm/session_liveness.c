@@ -259,6 +259,7 @@ has_process_ended(struct lhi_view *v, uint64_t sid,
 	int saved = errno, cancel;
 	uint64_t start;
 	bool ended;
+	pid_t pid;
 
 	/* where the byte cannot be asked, nothing is concluded either */
 	if (word == NULL || !(sh32_load(word) & ROBUST_MARKED) ||
@@ -268,8 +269,10 @@ has_process_ended(struct lhi_view *v, uint64_t sid,
 		return true;
 	start = sh64_load_rlx(&v->sessions[idx].start_ticks);
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	ended = w != NULL ? lhi_process_watch_has_ended(w) :
-	    lhi_process_has_ended(lhi_session_pid(v, sid), start);
+	pid = lhi_session_pid(v, sid);
+	ended = w == NULL ? lhi_process_has_ended(pid, start) :
+	    lhi_process_watch_is_of(w, pid, start) &&
+	    lhi_process_watch_has_ended(w);
 	lhi_point("session.ended");
 	if (ended && lhi_sign_is_promised(v, idx) &&
 	    !lhi_mutant_on(ended_unsigned))
@@ -287,6 +290,7 @@ lhi_session_watch(struct lhi_view *v, uint64_t sid,
 	pid_t pid = lhi_session_pid(v, sid);
 	uint64_t start;
 
+	lhi_process_watch_end(w);
 	if (lhi_mutant_on(proof_unprepared) || pid == 0)
 		return;
 	start = sh64_load_rlx(&se->start_ticks);

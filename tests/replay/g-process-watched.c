@@ -12,16 +12,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <leasehold/ticket.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/procstat.h"
 #include "prim/process_end.h"
+#include "prim/robust_list.h"
+#include "proc/attachment.h"
+#include "shm/session_liveness.h"
 #include "replay.h"
 #include "support/actor.h"
 
 #define WAIT_MS 200
+#define NOBODY 65534
 
 static int
 wait_free(void *arg)
@@ -74,6 +80,68 @@ proves_the_end(void)
 	lhi_process_watch_end(&w);
 	is(t_descriptors(), before, "closed");
 	lhi_process_watch_end(&w);
+}
+
+/* As nobody, where others' processes are hidden, of one that lives. */
+static int
+ask_hidden(void *arg)
+{
+	pid_t pid = (pid_t)(intptr_t)arg;
+	struct lhi_process_watch w;
+
+	if (unshare(CLONE_NEWNS) != 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("proc", "/proc", "proc", 0, "hidepid=2") != 0)
+		return 2;
+	w = watch(pid, 0);
+	is(w.pid, pid, "watched by root");
+	is(setresgid(NOBODY, NOBODY, NOBODY), 0, "another group");
+	is(setresuid(NOBODY, NOBODY, NOBODY), 0, "another user");
+	ok(!lhi_process_watch_has_ended(&w), "a hidden process lives");
+	return 0;
+}
+
+static void
+sees_no_end_in_hiding(void)
+{
+	pid_t pid;
+
+	if (geteuid() != 0)
+		return;
+	pid = t_fork(be_alone, NULL);
+	is(t_reap(t_fork(ask_hidden, (void *)(intptr_t)pid), T_HANG_MS), 0,
+	    "hidden from a process that has changed its user");
+	t_kill(pid);
+}
+
+/* The session of a living process, whose death word is marked, beside the watch
+ * of one that has ended. */
+static void
+ends_no_other(struct lh *lh, struct t_actor *holder)
+{
+	pid_t pid = t_fork(be_alone, NULL);
+	struct lhi_process_watch w = watch(pid, 0);
+	uint64_t sid = 0;
+	shm_u32 *word;
+	siginfo_t si;
+
+	(void)t_signal(pid, SIGKILL);
+	is(waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT), 0, "killed");
+	for (uint32_t i = 0; i < lh->v.geo.max_sessions && sid == 0; i++) {
+		uint64_t one = sid_make(sess_inc(sh64_load(
+		    &lh->v.sessions[i].state)), i);
+
+		if (lhi_session_pid(&lh->v, one) == holder->pid)
+			sid = one;
+	}
+	word = lhi_session_death_word(&lh->v, sid);
+	if (word == NULL)
+		bail_out("the holder has no death word");
+	(void)sh32_fetch_or(word, ROBUST_MARKED);
+	ok(!lhi_session_watched_dead(&lh->v, sid, &w), "the holder lives");
+	is(t_do_verify(holder), 0, "and has its lease");
+	lhi_process_watch_end(&w);
+	t_kill(pid);
 }
 
 /* Makes fd the threads of that process. */
@@ -131,11 +199,13 @@ main(void)
 
 	proves_the_end();
 	recognizes_its_own();
+	sees_no_end_in_hiding();
 	holder = t_actor(table);
 	is(t_do_acquire(holder, "k", REPLAY_LONG_MS, 0), 0, "held");
 	lh = replay_open(table, 0);
 	waits(lh, replay_acquire, "acquire");
 	waits(lh, wait_free, "lh_wait_free()");
+	ends_no_other(lh, holder);
 	t_actor_end(holder);
 	t_close(lh);
 	return done();
