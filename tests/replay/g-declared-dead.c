@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/procstat.h"
 #include "replay.h"
 #include "proc/attachment.h"
 #include "shm/session_liveness.h"
@@ -74,6 +75,7 @@ int
 main(void)
 {
 	struct shared *sh = t_shared(sizeof(*sh));
+	struct lhi_procstat ps;
 	struct lh_lease l;
 	uint64_t state;
 	char file[160];
@@ -96,6 +98,8 @@ main(void)
 	is(unlink(file), 0, "the sign's file is removed by hand");
 	is(sh->heir > 0 && t_signal(sh->heir, SIGKILL) == 0, true,
 	    "the heir is killed");
+	ok(t_until(REPLAY_MS, !lhi_procstat_read(sh->heir, 0, &ps) ||
+	    ps.state == 'Z'), "and has ended");
 	is(lhi_session_dead(&lh->v, sh->sid, true), false,
 	    "nobody can tell, so it is not dead");
 	is(repair_by_force(sh), -EBUSY, "by force: we use the table ourselves");
