@@ -85,10 +85,12 @@ is "$status" 0 "a table for few sessions"
 is "$(lh session open --ttl 1h lasting)" lasting "a named session"
 n=0
 while lh run -n "key$n" true 2>/dev/null && [ $n -lt 70 ]; do
-	"$LEASEHOLD" run --on-loss warn "key$n" sleep $((60 * slow)) &
+	"$LEASEHOLD" run --on-loss warn "key$n" sh -c "echo >'$dir/has$n'
+	    exec sleep $((60 * slow))" &
 	mind $!
 	[ $n -gt 0 ] || holder=$!
-	until_true 10000 bash -c "! '$LEASEHOLD' run -n key$n true 2>/dev/null"
+	# (by its file: a command that asks may have the last session itself)
+	until_true 10000 test -e "$dir/has$n"
 	n=$((n + 1))
 done
 ok "all of its sessions are in use ($n)" [ $n -ge 7 ]
