@@ -31,6 +31,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
+#include <unistd.h>
 #include "crash/breakpoint.h"
 #include "crash/guard.h"
 #include "crash/places.h"
@@ -41,7 +42,9 @@
 #define SAMPLE 8
 #define STEPS_MAX 32
 
-static bool wanted;
+#define LATE_US 12000		/* three ticks at 250 Hz */
+
+static bool wanted, late;
 
 static struct {
 	uint64_t rip[BREAKPOINTS_MAX];
@@ -56,6 +59,12 @@ void
 places_wanted(bool on)
 {
 	wanted = on;
+}
+
+void
+places_late(bool on)
+{
+	late = on;
 }
 
 void
@@ -270,6 +279,8 @@ places_record(struct recording *r, struct spot at)
 {
 	bool lived;
 
+	if (late)
+		(void)usleep(LATE_US);
 	r->t->sparse = true;
 	guard_begin(r->pid);
 	(void)breakpoint_set_all(r->pid, known.rip, known.n);

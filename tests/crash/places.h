@@ -11,6 +11,10 @@
 /* Whether recordings are to be made in this way, if they can be. */
 void places_wanted(bool on);
 
+/* Whether the process is to begin some ticks of the coarse clock late, as one
+ * that is stepped may. */
+void places_late(bool on);
+
 /* Forgets all places: another recording begins, with a sample of what lies
  * between the places or without. */
 void places_forget(bool sample);
