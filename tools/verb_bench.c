@@ -47,6 +47,7 @@
 #define SECONDS_MAX	600
 #define NAME_ROOM	64
 #define PROGRESS_MS	250
+#define NAMES		10	/* tried, if others have them */
 /* How long a process that was killed may keep a key. */
 #define CLEAN_NS	UINT64_C(5000000000)
 #define CLEAN_PAUSE_US	5000
@@ -111,24 +112,38 @@ note_failure(int error, const char *sentence)
 	    sentence);
 }
 
-/* Opens the private table, which nobody else has. */
+/* Opens a table of that name, which nobody else has. */
 static int
-open_private(struct bench *b)
+make_table(struct bench *b)
 {
 	struct lh_open_opts opts = LH_OPEN_OPTS_INIT;
 	int e;
 
-	(void)snprintf(b->name, sizeof(b->name), "leasehold-bench.%d",
-	    (int)getpid());
-	b->table.name = b->name;
-	b->table.system = false;
 	opts.flags = LH_CREATE_ONLY;
 	e = lh_open(&b->lh, b->name, &opts);
-	if (e == -EEXIST) {
-		/* of a run that was killed, with the same process id */
-		e = lh_table_remove(b->name, LH_FORGET_TOKENS);
-		if (e == 0 || e == -ENOENT)
-			e = lh_open(&b->lh, b->name, &opts);
+	if (e != -EEXIST)
+		return e;
+	/* of a run that was killed, with the same process id */
+	e = lh_table_remove(b->name, LH_FORGET_TOKENS);
+	return e == 0 || e == -ENOENT ? lh_open(&b->lh, b->name, &opts) : e;
+}
+
+/* Opens the private table.  A run in another pid namespace may have the same
+ * process id. */
+static int
+open_private(struct bench *b)
+{
+	int e;
+
+	b->table.name = b->name;
+	b->table.system = false;
+	(void)snprintf(b->name, sizeof(b->name), "leasehold-bench.%d",
+	    (int)getpid());
+	e = make_table(b);
+	for (int n = 1; (e == -EBUSY || e == -EEXIST) && n < NAMES; n++) {
+		(void)snprintf(b->name, sizeof(b->name),
+		    "leasehold-bench.%d.%d", (int)getpid(), n);
+		e = make_table(b);
 	}
 	return e == 0 ? EX_YES : message_error(e, lh_error_detail(), "cannot "
 	    "make a table to measure in");

@@ -173,4 +173,17 @@ script -qec "$LEASEHOLD bench --seconds 1" /dev/null >"$dir/out" </dev/null
 is "${PIPESTATUS[0]}" 0 "on a terminal: 0"
 like "$(<"$dir/out")" "measuring the pair, 0 of about 1 s" "  progress"
 like "$(<"$dir/out")" $'\r\e[K' "  is erased"
+# Two pid namespaces have the same process ids.
+if unshare -pf --mount-proc true 2>/dev/null; then
+	other() {
+		unshare -pf --kill-child --mount-proc "$LEASEHOLD" bench \
+		    --seconds 1 </dev/null >"$dir/$1" 2>&1
+	}
+	other one &
+	one=$!
+	other two
+	is "$?" 0 "a run in another pid namespace, with the same process id"
+	wait "$one"
+	is "$?" 0 "  and the one beside it"
+fi
 finish
