@@ -304,6 +304,10 @@ lhi_session_watch(struct lhi_view *v, uint64_t sid,
 static bool
 settle_death(struct lhi_view *v, uint64_t sid, uint64_t s)
 {
+	if (lhi_mutant_on(closing_unprovable) && sess_st(s) == SESS_CLOSING)
+		return false;
+	if (lhi_mutant_on(alive_unprovable) && sess_st(s) == SESS_ALIVE)
+		return false;
 	lhi_point("session.proved");
 	/*
 	 * a failed swap means that another process has decided: read the word
@@ -351,10 +355,6 @@ lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 	default:
 		return false;
 	}
-	if (lhi_mutant_on(closing_unprovable) && sess_st(s) == SESS_CLOSING)
-		return false;
-	if (lhi_mutant_on(alive_unprovable) && sess_st(s) == SESS_ALIVE)
-		return false;
 	if (!probe || sess_marked(s) || (!lhi_session_gone(v, idx) &&
 	    !has_process_ended(v, sid, NULL)))
 		return false;
