@@ -161,11 +161,11 @@ do_one_thing(void)
 	return true;
 }
 
-/* True if there is no handle, no ticket, and no session to renew. */
+/* True if there is no handle, nothing due for a ticket, and no session to renew. */
 static bool
 is_idle(void)
 {
-	return TAILQ_EMPTY(&all) && !lhi_ticket_has_any() &&
+	return TAILQ_EMPTY(&all) && !lhi_ticket_has_due() &&
 	       !lhi_session_renewal_has_any();
 }
 

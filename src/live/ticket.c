@@ -79,6 +79,17 @@ stop_timer(struct lh_ticket *t)
 	t->timed = false;
 }
 
+/* Nothing is due for it any more. */
+static void
+end_timer(struct lh_ticket *t)
+{
+	bool was_timed = t->timed;
+
+	stop_timer(t);
+	if (was_timed && RB_EMPTY(&due))
+		lhi_wakeup_wake();	/* to linger, and end */
+}
+
 static void
 set_timer(struct lh_ticket *t, int64_t due_ns)
 {
@@ -104,6 +115,24 @@ plan_renewal(struct lh_ticket *t, int64_t part)
 	set_timer(t, mono_ns() + t->ask.ttl_ns / part);
 }
 
+/* A wait that is rung for: from before its claim is parked until it ends.  (So
+ * a ticket that is granted at once wakes no thread, and starts none.) */
+static void
+start_listening(struct lh_ticket *t)
+{
+	if (!t->listens)
+		lhi_wakeup_listen(t->lh);
+	t->listens = true;
+}
+
+static void
+stop_listening(struct lh_ticket *t)
+{
+	if (t->listens)
+		lhi_wakeup_ignore(t->lh);
+	t->listens = false;
+}
+
 /* Ends the wait: moves from T_WAITS to another state, and reports it. */
 static void
 settle_ticket(struct lh_ticket *t, enum lhi_ticket_state state, int error)
@@ -112,15 +141,15 @@ settle_ticket(struct lh_ticket *t, enum lhi_ticket_state state, int error)
 		error = -ETIMEDOUT;
 	lhi_ticket_options_finish(t, error);
 	lhi_ticket_cluster_end(t);
-	if (t->state == T_WAITS)
-		lhi_wakeup_ignore(t->lh);
-	stop_timer(t);
+	stop_listening(t);
 	t->state = state;
 	t->error = error;
 	if (error != 0)
 		(void)strlcpy(t->detail, lh_error_detail(), sizeof(t->detail));
-	else if (t->keep)
+	if (error == 0 && t->keep)
 		plan_renewal(t, 3);
+	else
+		end_timer(t);
 	if (t->fd.fd >= 0)
 		lhi_readable_raise(&t->fd);
 	if (t->park != NULL && sh32_xchg(t->park, PARK_AWAKE) != PARK_AWAKE)
@@ -214,6 +243,7 @@ advance_phase(struct lh_ticket *t)
 static void
 park_ticket(struct lh_ticket *t)
 {
+	start_listening(t);
 	t->parked = lhi_attempt_park(&t->a);
 	if (!t->parked)
 		lhi_attempt_unpark(&t->a);
@@ -276,9 +306,9 @@ lhi_ticket_next_ns(void)
 }
 
 bool
-lhi_ticket_has_any(void)
+lhi_ticket_has_due(void)
 {
-	return !TAILQ_EMPTY(&all);
+	return !RB_EMPTY(&due);
 }
 
 void
@@ -304,11 +334,11 @@ lhi_ticket_end(struct lh_ticket *t)
 			(void)lh_release(t->lh, &t->lease);
 		lhi_ticket_options_finish(t, -ECANCELED);
 		lhi_ticket_cluster_end(t);
-		lhi_wakeup_ignore(t->lh);
+		stop_listening(t);
 	} else if (t->state == T_GRANTED && !t->repeats) {
 		(void)lh_release(t->lh, &t->lease);
 	}
-	stop_timer(t);
+	end_timer(t);
 	t->parked = false;
 }
 
@@ -322,8 +352,6 @@ lhi_ticket_closing(struct lh *lh)
 			continue;
 		if (t->state != T_FAILED) {
 			lhi_ticket_end(t);
-			t->state = T_GRANTED;	/* it does not listen any
-						 * more */
 			settle_ticket(t, T_FAILED, lhi_fail(-ECANCELED, "the "
 			    "table was closed while a ticket stood for "
 			    "'%.64s'", t->key));
@@ -343,16 +371,13 @@ void
 lhi_ticket_add(struct lh_ticket *t)
 {
 	TAILQ_INSERT_TAIL(&all, t, all);
-	lhi_wakeup_listen(t->lh);
 }
 
 void
 lhi_ticket_discard(struct lh_ticket *t)
 {
-	stop_timer(t);
+	end_timer(t);
 	TAILQ_REMOVE(&all, t, all);
-	if (!lhi_ticket_has_any())
-		lhi_wakeup_wake();	/* to linger, and end */
 	if (t->fd.fd >= 0)
 		lhi_readable_close(&t->fd);
 	t->epoch = LIVE_CLOSED;

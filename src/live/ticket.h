@@ -30,6 +30,7 @@ struct lh_ticket {
 	enum lhi_ticket_phase phase;
 	bool timed;
 	bool parked;
+	bool listens;		/* to its attachment's doorbell */
 	bool keep;
 	bool bare;		/* a permit's: semaphore.c handles the
 				 * options */
@@ -77,10 +78,10 @@ int lhi_ticket_start(struct lh *lh, const char *key,
     struct lh_ticket **out);
 
 /* Checks one ticket that is due; false: there is none.  Returns when one will
- * be due (CLOCK_MONOTONIC; INT64_MAX: none waits). True if there are any. */
+ * be due (CLOCK_MONOTONIC; INT64_MAX: none will). True if one will. */
 bool lhi_ticket_serve(void);
 int64_t lhi_ticket_next_ns(void);
-bool lhi_ticket_has_any(void);
+bool lhi_ticket_has_due(void);
 
 /* Handles a ring of that attachment's doorbell. */
 void lhi_ticket_wake_rung(struct lh *lh);

@@ -54,6 +54,20 @@ make_ticket(struct lh *lh, const char *key,
 	return t;
 }
 
+/* One that waits, or whose lease is kept, needs the live thread. */
+static int
+start_thread_for(struct lh_ticket *t)
+{
+	char detail[sizeof(t->detail)];
+	int error = t->timed ? lhi_live_thread() : 0;
+
+	if (error == 0)
+		return 0;
+	(void)strlcpy(detail, lh_error_detail(), sizeof(detail));
+	lhi_ticket_end(t);
+	return lhi_fail_again(error, detail);
+}
+
 /* Starts the ticket; all arguments have been checked. */
 static int
 start_ticket(struct lh *lh, struct lh_ticket *t, struct lh_ticket **out)
@@ -63,20 +77,16 @@ start_ticket(struct lh *lh, struct lh_ticket *t, struct lh_ticket **out)
 
 	if (error == 0 && (t->more.request[0] | t->more.request[1]) != 0)
 		lhi_request_pass_tick(&lh->v);
-	lhi_live_lock();
-	if (error == 0)
-		error = lhi_live_thread();
 	if (error != 0) {
-		lhi_live_unlock();
 		free(t);
 		return error;
 	}
+	lhi_live_lock();
 	lhi_ticket_add(t);
 	lhi_ticket_advance(t);
-	if (t->state == T_FAILED) {
-		error = t->error;
+	error = t->state == T_FAILED ? t->error : start_thread_for(t);
+	if (error != 0)
 		lhi_ticket_discard(t);
-	}
 	lhi_live_unlock();
 	if (error == 0)
 		*out = t;

@@ -7,7 +7,6 @@
  * Otherwise a program with many handles would need many threads, or lose
  * leases.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -16,19 +15,6 @@
 #include "tap.h"
 
 #define TTL_MS	t_long(1500)
-
-static int
-threads(void)
-{
-	DIR *d = opendir("/proc/self/task");
-	int n = -2;
-
-	while (d != NULL && readdir(d) != NULL)
-		n++;
-	if (d != NULL)
-		closedir(d);
-	return n;
-}
 
 static int64_t
 cpu_ms(void)
@@ -43,7 +29,7 @@ play(void)
 	struct lh_lock **l = calloc((size_t)n, sizeof(struct lh_lock *));
 	struct lh_open_opts open_opts = t_open_opts();
 	struct lh_acquire_opts a = t_opts(TTL_MS, 0);
-	int before = threads();
+	int before = t_threads();
 	int64_t cpu, began;
 	struct lh *lh;
 	char key[32];
@@ -51,14 +37,14 @@ play(void)
 	open_opts.max_keys = 16384;
 	if (lh_open(&lh, t_table(), &open_opts) != 0)
 		bail_out("no table: %s", lh_error_detail());
-	is(threads(), before, "a table needs no thread");
+	is(t_threads(), before, "a table needs no thread");
 	for (int i = 0; i < n; i++) {
 		snprintf(key, sizeof(key), "key %d", i);
 		bad += lh_lock_open(lh, key, NULL, &l[i]) != 0 ||
 		    lh_lock_acquire(l[i], &a) != 0;
 	}
 	is(bad, 0, "%d handles", n);
-	is(threads(), before + 1, "one thread");
+	is(t_threads(), before + 1, "one thread");
 	cpu = cpu_ms();
 	began = t_now_ns();
 	t_sleep_ms(2 * TTL_MS);
@@ -80,11 +66,11 @@ play(void)
 		bad += lh_lock_release(l[i]) != 0;
 	is(bad, 0, "released");
 	t_sleep_ms(1200);	/* so that nothing is due any more */
-	is(threads(), before + 1, "the thread is there as long as they are");
+	is(t_threads(), before + 1, "the thread is there as long as they are");
 	for (int i = 0; i < n; i++)
 		bad += lh_lock_close(l[i]) != 0;
 	is(bad, 0, "closed");
-	ok(t_until(T_HANG_MS, threads() == before), "the thread ends");
+	ok(t_until(T_HANG_MS, t_threads() == before), "the thread ends");
 	free(l);
 	t_close(lh);
 }

@@ -41,10 +41,12 @@ readable(struct lh_ticket *t, int64_t ms)
 static void
 granted_at_once(void)
 {
+	int before = t_threads();
 	struct lh_ticket *t = start("k", HOUR_MS, HOUR_MS, 0);
 	struct lh_lease l;
 
 	is(lh_ticket_rank(t), 0, "granted already");
+	is(t_threads(), before, "for which no thread was started");
 	ok(readable(t, 0), "its descriptor says so");
 	is(t_holders(lh, "k"), 1, "the key is held");
 	is(lh_ticket_finish(t, &l), 0, "finished");
@@ -60,12 +62,14 @@ in_turn(void)
 	struct t_actor *a = t_actor(lh_table_name(lh));
 	struct t_actor *b = t_actor(lh_table_name(lh));
 	struct lh_ticket *first, *third;
+	int threads = t_threads();
 	struct lh_lease l, m;
 	uint64_t token;
 
 	is(t_do_acquire(a, "k", HOUR_MS, 0), 0, "somebody holds it");
 	first = start("k", HOUR_MS, HOUR_MS, 0);
 	ok(t_await_waiters(lh, "k", 1), "a ticket waits");
+	is(t_threads(), threads + 1, "for it there is one thread");
 	t_begin_acquire(b, "k", HOUR_MS, HOUR_MS);
 	ok(t_await_waiters(lh, "k", 2), "a process waits");
 	third = start("k", HOUR_MS, HOUR_MS, 0);

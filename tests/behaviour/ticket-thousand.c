@@ -6,7 +6,6 @@
  *
  * Otherwise a server with many clients would need a thread for each wait.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include "support/support.h"
@@ -18,19 +17,6 @@
 static struct lh *lh;
 static struct lh_ticket **tickets;
 static int n;
-
-static int
-threads(void)
-{
-	DIR *d = opendir("/proc/self/task");
-	int count = -2;		/* . and .. */
-
-	while (d != NULL && readdir(d) != NULL)
-		count++;
-	if (d != NULL)
-		(void)closedir(d);
-	return count;
-}
 
 static int
 start(const char *key, struct lh_ticket **t)
@@ -49,14 +35,14 @@ one_key(void)
 	uint64_t token = l.token;
 	int64_t ns = t_now_ns();
 
-	is(start("first", &tickets[0]), 0, "a first ticket");
-	before = threads();
+	is(start("k", &tickets[0]), 0, "a first ticket waits");
+	before = t_threads();
 	is(lh_ticket_cancel(tickets[0]), 0, "given up");
 	for (int i = 0; i < n; i++)
 		started += start("k", &tickets[i]) == 0;
 	is(started, n, "%d tickets for one key", n);
 	diag("%lld us a ticket", (long long)((t_now_ns() - ns) / n / 1000));
-	is(threads(), before, "and no more threads than for one");
+	is(t_threads(), before, "and no more threads than for one");
 	is(t_waiters(lh, "k"), n, "all of them wait");
 	is(lh_ticket_rank(tickets[n - 1]), n, "the last is the last");
 	ns = t_now_ns();

@@ -446,14 +446,28 @@ t_has_detail(void)
 	return false;
 }
 
-int
-t_descriptors(void)
+static int
+entries(const char *dir)
 {
-	DIR *d = opendir("/proc/self/fd");
+	DIR *d = opendir(dir);
 	int n = 0;
 
+	if (d == NULL)
+		return -1;
 	while (readdir(d) != NULL)
 		n++;
 	closedir(d);
 	return n;
+}
+
+int
+t_descriptors(void)
+{
+	return entries("/proc/self/fd");
+}
+
+int
+t_threads(void)
+{
+	return entries("/proc/self/task") - 2;	/* . and .. */
 }

@@ -135,4 +135,7 @@ bool t_has_detail(void);
 /* Descriptors that this process has open, and always the same few more. */
 int t_descriptors(void);
 
+/* Threads of this process. */
+int t_threads(void);
+
 #endif
