@@ -126,7 +126,7 @@ destroy_key(struct lh *lh, const char *key, bool with_note)
 	if (error == 0)
 		error = lhi_fail(-EBUSY, "key '%.64s' was in use at each "
 		    "attempt; try again", key);
-	return error < 0 ? error : lhi_damaged_or(&lh->v, 0);
+	return lhi_damaged_or(&lh->v, error < 0 ? error : 0);
 }
 
 int

@@ -36,11 +36,13 @@ lh_release_request(struct lh *lh, struct lh_session *session,
 	case REQUEST_RELEASED:
 		return 0;
 	case REQUEST_LOST:
-		return lhi_fail(-ESTALE, "the lease that this request was "
-		    "granted is lost, or has another id by now");
+		return lhi_damaged_or(&lh->v, lhi_fail(-ESTALE, "the lease "
+		    "that this request was granted is lost, or has another id "
+		    "by now"));
 	case REQUEST_BUSY:
-		return lhi_fail(-EBUSY, "the request is being waited for: "
-		    "cancel it, then there is nothing to release");
+		return lhi_damaged_or(&lh->v, lhi_fail(-EBUSY, "the request "
+		    "is being waited for: cancel it, then there is nothing to "
+		    "release"));
 	case REQUEST_NONE:
 	case REQUEST_FAILED:
 		return lhi_damaged_or(&lh->v, lhi_fail(-ENOENT, "%s", error ==

@@ -80,8 +80,9 @@ find_or_make(struct lh *lh, const struct lhi_named_wish *wish, uint32_t flags,
 			return error;
 		if (flags & LH_NO_CREATE)
 			error = lhi_named_find(&lh->v, wish->name, sid) ?
-			    -EEXIST : lhi_fail(-ENOENT, "there is no session "
-			    "'%.31s' in table %s", wish->name, lh->name);
+			    -EEXIST : lhi_damaged_or(&lh->v, lhi_fail(-ENOENT,
+			    "there is no session '%.31s' in table %s",
+			    wish->name, lh->name));
 		else
 			error = lhi_named_make(&lh->v, wish, sid);
 		if (error == -EEXIST && (flags & LH_CREATE_ONLY))
@@ -365,6 +366,7 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 	if (found <= 0)
 		return found < 0 ? found : lhi_fail(-ENOENT, "there is no key "
 		    "'%.64s' in table %s", key, lh->name);
+	lhi_point("recall.found");
 	for (uint32_t mode = LH_EXCLUSIVE; mode <= LH_SHARED; mode++) {
 		struct lh_lease l = { .mode = (uint8_t)mode,
 		    .id = { id[0], id[1] }, .token = token };
@@ -372,7 +374,7 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		lhi_lease_set_key(&l, ref.slot_ref);
 
 		error = lhi_lease_find(lh, &l, &h);
-		if (error == -EINVAL || error == -ESTALE)
+		if (error != 0 && !lhi_mutant_on(recall_goes_on))
 			break;
 		/* (one that is only announced is not in the chain yet; and what
 		 * is there may be a later use of its claim) */
@@ -404,11 +406,11 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		*lease = l;
 		return 0;
 	}
-	if (error == -EINVAL)
+	if (error != 0 && error != -ESTALE)
 		return error;
-	return lhi_fail(-ESTALE, "no lease with that id and token holds "
-	    "'%.64s'%s", key, !lhi_right_has(ref.slot) || lh->serves ||
-	    lhi_right_is_valid(&lh->v, &ref, true, NULL) ? "" : ": this host's "
-	    "right to it in the cluster has ended, and another host may have "
-	    "it");
+	return lhi_damaged_or(&lh->v, lhi_fail(-ESTALE, "no lease with that id "
+	    "and token holds '%.64s'%s", key, !lhi_right_has(ref.slot) ||
+	    lh->serves || lhi_right_is_valid(&lh->v, &ref, true, NULL) ? "" :
+	    ": this host's right to it in the cluster has ended, and another "
+	    "host may have it"));
 }

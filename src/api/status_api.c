@@ -97,8 +97,8 @@ lh_status(struct lh *lh, const char *key, const uint64_t id[2], lh_key_fn fn,
 			    error);
 	}
 	if (error == 0 && id != NULL && !is_held_by(&sn, id))
-		error = lhi_fail(-ESTALE, "that lease does not hold '%.64s'",
-		    key);
+		error = lhi_damaged_or(&lh->v, lhi_fail(-ESTALE, "that lease "
+		    "does not hold '%.64s'", key));
 	if (error == 0)
 		error = lhi_damaged_or(&lh->v, 0);
 	if (error == 0)

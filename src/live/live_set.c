@@ -161,7 +161,8 @@ do_one_thing(void)
 	return true;
 }
 
-/* True if there is no handle, nothing due for a ticket, and no session to renew. */
+/* True if there is no handle, no session to renew, and no ticket that waits or
+ * is kept. */
 static bool
 is_idle(void)
 {
