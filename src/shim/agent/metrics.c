@@ -162,6 +162,9 @@ write_store(const struct shim *s, FILE *f)
 	    "Full reads of the store.");
 	print_number(s, f, "store_gaps_total", "counter", r.gaps,
 	    "Full reads because changes may have been missed.");
+	print_seconds(s, f, "store_wait_seconds",
+	    (int64_t)r.wait_ms * NS_PER_MS, "Time until keys are granted "
+	    "again, because the store was older than before.");
 	print_number(s, f, "swept_total", "counter", r.swept,
 	    "Leftover keys in the store that were deleted.");
 }

@@ -8,7 +8,12 @@
  *	leasehold-shimd 1
  *	cluster 14841639068965178418
  *	revision 4711
+ *	outlive 10111			longest life of a right without it, ms
+ *	wait 10111			it was older: no key for so long
  *	sum 9ad3...			xxh3 of the lines before it
+ *
+ * Lines of 0 ms are left out.  The shim that reads the file begins the wait
+ * again, because no clock goes on over a restart of the machine.
  *
  * The file is replaced by rename, so it is always whole.  It need not be the
  * latest version: an older one only detects less.  A damaged file is an error,
@@ -56,8 +61,26 @@ format_state(char text[TEXT_MAX], const struct kv_mark *m)
 	int n = snprintf(text, TEXT_MAX, "leasehold-shimd 1\ncluster %" PRIu64
 	    "\nrevision %" PRId64 "\n", m->cluster, m->revision);
 
+	if (m->outlive_ms != 0)
+		n += snprintf(text + n, TEXT_MAX - (size_t)n, "outlive %u\n",
+		    m->outlive_ms);
+	if (m->wait_ms != 0)
+		n += snprintf(text + n, TEXT_MAX - (size_t)n, "wait %u\n",
+		    m->wait_ms);
 	return n + snprintf(text + n, TEXT_MAX - (size_t)n, "sum %016" PRIx64
 	    "\n", lhi_hash(text, (size_t)n));
+}
+
+/* Reads a line that may be absent: 0. */
+static unsigned
+read_ms(const char *text, const char *line)
+{
+	const char *at = strstr(text, line);
+	unsigned ms = 0;
+
+	if (at != NULL)
+		(void)sscanf(at + strlen(line), "%u", &ms);
+	return ms;
 }
 
 int
@@ -83,6 +106,8 @@ shim_state_read(const char *path, struct kv_mark *m, char why[SHIM_WHY_MAX])
 	}
 	(void)close(fd);
 	text[n] = '\0';
+	r.outlive_ms = read_ms(text, "\noutlive ");
+	r.wait_ms = read_ms(text, "\nwait ");
 	if (sscanf(text, "leasehold-shimd 1\ncluster %" SCNu64 "\nrevision %"
 	    SCNd64, &r.cluster, &r.revision) == 2 && r.revision >= 0 &&
 	    format_state(want, &r) == n && memcmp(want, text, (size_t)n) == 0) {

@@ -31,8 +31,7 @@
 
 #define ROOT_MAX 100
 #define HOST_MAX 64
-#define HEX 16				/* digits of a session's name or a
-					 * request's number */
+#define HEX 16		/* digits of a session's name or a request's number */
 #define NAME_MAX_LEN (ROOT_MAX + 3 + 3 * CLAIM_KEY_MAX + 3 + 2 * HEX + 2)
 #define WHY_MAX 160
 #define TTL_MIN_MS 500u
@@ -397,6 +396,10 @@ void peers_clear_listed(struct recipe *r);
 void peers_end_unlisted(struct recipe *r, int64_t revision);
 void peers_on_timer(evutil_socket_t fd, short what, void *r);
 void peers_free(struct recipe *r);
+/* Returns for how long a right of any known session may outlive the store. */
+unsigned peers_outlive_ms(struct recipe *r);
+/* Tells the engine. */
+void peers_set_outlive(struct recipe *r, unsigned ms);
 /* Revokes a lease, which deletes all keys under it.  If that fails, a resync
  * finds the keys. */
 void peers_revoke_lease(struct recipe *r, int64_t lease);
@@ -443,12 +446,10 @@ struct recipe {
 
 	uint64_t requests;		/* number of the next request */
 	struct member_keys keys;
-	int64_t watched;		/* the watch reports all changes after
-					 * it */
+	int64_t watched;		/* all later changes are reported */
 	TAILQ_HEAD(, batch) batches;
 	struct claims leaving, found, to_notify;
-	struct claim *keeping;		/* the claim that found() is called
-					 * for */
+	struct claim *keeping;		/* found() is called for it */
 
 	struct peers peers;
 	struct event peers_timer;
@@ -461,29 +462,26 @@ struct recipe {
 	bool resync_no_memory;		/* a found claim had no memory */
 	int64_t resync_revision;
 	enum adopting adopting;
-	enum adopting pass;		/* value of `adopting` when the read
-					 * began */
+	enum adopting pass;		/* `adopting` when the read began */
 	char resync_from[NAME_MAX_LEN + 2];
 	size_t resync_from_len;
 
 	/* Functions of files further down in the list, called by files above
 	 * them.  Set by recipe_open(). */
-	void (*on_answered)(struct recipe *r);	/* after an answer was
-						 * handled */
+	void (*on_answered)(struct recipe *r);	/* it was handled */
 	void (*on_session_ended)(struct recipe *r, const char *why);
 	void (*on_page)(struct store_call *call,
 	    const struct kv_answer *answer);
 
 	struct event soon;
 	unsigned notices;
-	bool *freed;			/* set to true when the member is
-					 * freed */
+	bool *freed;			/* true: the member is freed */
 	uint64_t marked_ns;
 	struct kv_mark marked;
+	unsigned outlive_ms;		/* the engine's mark has it */
 	char why[WHY_MAX], lost_why[WHY_MAX];
 	char refusal[WHY_MAX];		/* why changes are refused, or "" */
-	char foreign[WHY_MAX];		/* description of the latest foreign
-					 * key */
+	char foreign[WHY_MAX];		/* describes the latest foreign key */
 	bool foreign_at_start;		/* it was seen before listed_all */
 	bool listed_all;		/* a full read has completed */
 	struct recipe_stats stats;

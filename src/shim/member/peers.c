@@ -46,12 +46,38 @@ peer_find(struct recipe *r, uint64_t name)
 	return RB_FIND(peers, &r->peers, &want);
 }
 
+/* Returns for how long, by our clock, rights of a session may go on after the
+ * last moment at which it can have been confirmed.  Rounded up. */
+static unsigned
+outlive_ms(unsigned ttl_ms)
+{
+	return ttl_ms + ttl_ms / RHO_INVERSE + 1 + SLACK_MS;
+}
+
 /* Returns when the peer is to be ended. */
 static uint64_t
 due_ns(const struct peer *o)
 {
-	return o->seen_ns + NS_PER_MS * (o->ttl_ms + o->ttl_ms / RHO_INVERSE +
-	    SLACK_MS + o->jitter_ms);
+	return o->seen_ns + NS_PER_MS * (outlive_ms(o->ttl_ms) + o->jitter_ms);
+}
+
+unsigned
+peers_outlive_ms(struct recipe *r)
+{
+	unsigned most = r->ttl_ms > r->o.ttl_ms ? r->ttl_ms : r->o.ttl_ms;
+	struct peer *o;
+
+	RB_FOREACH(o, peers, &r->peers)
+		if (o->ttl_ms > most)
+			most = o->ttl_ms;
+	return outlive_ms(most);
+}
+
+void
+peers_set_outlive(struct recipe *r, unsigned ms)
+{
+	r->outlive_ms = ms;
+	r->e->ops->outlive(r->e, ms);
 }
 
 /* Sets the timer to the next peer that is due. */
@@ -92,6 +118,8 @@ peer_heard(struct recipe *r, uint64_t name, const struct kv_pair *p)
 	o->mod = p->mod_revision;
 	o->lease = p->lease;
 	o->ttl_ms = names_parse_ttl(p->value, r->o.ttl_ms);
+	if (outlive_ms(o->ttl_ms) > r->outlive_ms)
+		peers_set_outlive(r, outlive_ms(o->ttl_ms));
 	o->jitter_ms = arc4random_uniform(o->ttl_ms / 8 + 1);
 	o->seen_ns = timers_boottime_ns();
 	if (!event_pending(&r->peers_timer, EV_TIMEOUT, NULL) ||

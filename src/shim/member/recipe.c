@@ -137,17 +137,32 @@ notify_claim(struct recipe *r, struct claim *c)
 		claim_free(c);
 }
 
-/* Schedules a report of the mark, at most once a second. */
+static bool
+is_same_mark(const struct kv_mark *a, const struct kv_mark *b)
+{
+	return a->cluster == b->cluster && a->revision == b->revision &&
+	    a->outlive_ms == b->outlive_ms && a->wait_ms == b->wait_ms;
+}
+
+/* Schedules a report of the mark: at once if a wait begins or ends, because a
+ * shim that is started again must know of it; else once a second at most. */
 static void
 note_mark(struct recipe *r)
 {
 	uint64_t now = timers_boottime_ns();
 	struct kv_mark m;
 
-	if (now - r->marked_ns < MARK_NS || r->store != KV_HERE)
-		return;
 	r->e->ops->mark(r->e, &m);
-	if (m.cluster == r->marked.cluster && m.revision == r->marked.revision)
+	if (m.wait_ms == r->marked.wait_ms &&
+	    (now - r->marked_ns < MARK_NS || r->store != KV_HERE))
+		return;
+	/* not lowered before all sessions are known */
+	if (r->listed_all && !r->stopped &&
+	    peers_outlive_ms(r) != r->outlive_ms) {
+		peers_set_outlive(r, peers_outlive_ms(r));
+		r->e->ops->mark(r->e, &m);
+	}
+	if (is_same_mark(&m, &r->marked))
 		return;
 	r->marked = m;
 	r->marked_ns = now;
@@ -308,6 +323,7 @@ recipe_open(const struct recipe_opts *o)
 	char prefix[ROOT_MAX + 2];
 	struct kv_hooks hooks;
 	struct recipe *r;
+	unsigned least;
 
 	if (!has_valid_options(o)) {
 		errno = EINVAL;
@@ -321,8 +337,12 @@ recipe_open(const struct recipe_opts *o)
 	(void)snprintf(prefix, sizeof(prefix), "%s/", r->root);
 	r->e = o->engine(&hooks, &o->mark, o->engine_arg);
 	if (r->e != NULL &&
-	    r->e->ops->watch(r->e, kv_bytes_of_text(prefix)) == 0)
+	    r->e->ops->watch(r->e, kv_bytes_of_text(prefix)) == 0) {
+		least = peers_outlive_ms(r);
+		peers_set_outlive(r, o->mark.outlive_ms > least ?
+		    o->mark.outlive_ms : least);
 		return r;
+	}
 	if (r->e != NULL)
 		r->e->ops->close(r->e);
 	free(r);
@@ -376,7 +396,11 @@ recipe_retire(struct recipe *r)
 void
 recipe_stats(const struct recipe *r, struct recipe_stats *s)
 {
+	struct kv_mark m;
+
 	*s = r->stats;
+	r->e->ops->mark(r->e, &m);
+	s->wait_ms = m.left_ms;
 }
 
 /* Asking who holds a key. */

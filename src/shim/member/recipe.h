@@ -116,7 +116,8 @@ struct recipe_hooks {
 	void (*settled)(void *arg);
 	/* Reports that the session is dead.  Its D is void from now on. */
 	void (*lost)(const char *why, void *arg);
-	/* Reports what to write to the state file, at most once a second. */
+	/* Reports what to write to the state file: at most once a second, and
+	 * when a wait begins or ends. */
 	void (*mark)(const struct kv_mark *m, void *arg);
 	/* Reports that recipe_retire() is complete. */
 	void (*retired)(void *arg);
@@ -281,6 +282,8 @@ struct recipe_stats {
 	uint64_t lists, gaps, swept;	/* full reads; those after a gap; keys
 					 * deleted */
 	uint64_t claims;		/* at present */
+	uint64_t wait_ms;		/* rest of the wait after the store was
+					 * older (kv_mark) */
 };
 
 void recipe_stats(const struct recipe *r, struct recipe_stats *s);

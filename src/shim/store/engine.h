@@ -128,7 +128,8 @@ enum kv_state {
 	KV_HERE,
 	KV_REFUSED		/* the store must not be used: another cluster,
 				 * older data than before, or the user is
-				 * refused.  Somebody has to act. */
+				 * refused.  Somebody has to act.  Or it was
+				 * older, and wait_ms is not over. */
 };
 
 struct kv_change {
@@ -154,11 +155,23 @@ struct kv_hooks {
 	void *arg;
 };
 
-/* The newest state of a store that the caller has seen, kept across restarts.
- * The engine refuses another cluster, and a store that is older than this. */
+/*
+ * The newest state of a store that the caller has seen, kept across restarts.
+ * The engine refuses another cluster, and a store that is older than this.
+ *
+ * A store that is older has lost changes.  Members may have rights from these
+ * changes, which nothing in the store shows.  So the engine also refuses it for
+ * wait_ms after it was last seen to be older.
+ */
 struct kv_mark {
 	uint64_t cluster;	/* 0: no cluster was seen yet */
 	int64_t revision;
+	unsigned outlive_ms;	/* longest time for which rights may outlive the
+				 * store that they are from */
+	unsigned wait_ms;	/* 0: the store was not older, or the wait is
+				 * over.  An engine that is opened with a wait
+				 * begins it again. */
+	unsigned left_ms;	/* of the wait, now; is not kept */
 };
 
 struct engine;
@@ -187,6 +200,8 @@ struct engine_ops {
 	int (*watch)(struct engine *e, struct kv_bytes prefix);
 	/* Returns what has been seen of the store so far. */
 	void (*mark)(const struct engine *e, struct kv_mark *m);
+	/* Sets mark.outlive_ms. */
+	void (*outlive)(struct engine *e, unsigned ms);
 };
 
 /* The first member of every engine's own struct. */

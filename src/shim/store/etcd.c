@@ -359,7 +359,20 @@ op_watch(struct engine *engine, struct kv_bytes prefix)
 static void
 op_mark(const struct engine *engine, struct kv_mark *m)
 {
-	*m = ((const struct etcd *)engine)->mark;
+	const struct etcd *e = (const struct etcd *)engine;
+
+	*m = e->mark;
+	m->left_ms = etcd_wait_left_ms(e);
+}
+
+static void
+op_outlive(struct engine *engine, unsigned ms)
+{
+	struct etcd *e = (struct etcd *)engine;
+
+	e->mark.outlive_ms = ms;
+	if (e->mark.wait_ms != 0 && e->mark.wait_ms < ms)
+		e->mark.wait_ms = ms;
 }
 
 static void
@@ -403,7 +416,7 @@ op_close(struct engine *engine)
 }
 
 static const struct engine_ops ops = { op_close, op_txn, op_grant, op_revoke,
-    op_watch, op_mark };
+    op_watch, op_mark, op_outlive };
 
 static bool
 copy_opts(struct etcd *e, const struct etcd_opts *o)
@@ -447,6 +460,8 @@ etcd_open(const struct etcd_opts *o, const struct kv_hooks *hooks,
 	e->on_ready = on_ready;
 	e->hooks = *hooks;
 	e->mark = *mark;
+	e->older_ms = etcd_now_ms();
+	op_outlive(&e->engine, mark->outlive_ms);
 	e->state = KV_AWAY;
 	TAILQ_INIT(&e->waiting);
 	TAILQ_INIT(&e->sent);

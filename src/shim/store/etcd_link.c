@@ -30,6 +30,12 @@
  * the mark, if the password is wrong, or if the user has no permission.  The
  * engine tries again much later, in case an operator has corrected it.  No
  * request is sent in the meantime.
+ *
+ * A store that was older has lost changes, and with them sessions and claims.
+ * Their hosts may use their rights until D (member_session.c), although nobody
+ * finds them in the store.  So such a store is refused for mark.wait_ms more,
+ * counted from when it was last seen to be older.  Each of these rights was
+ * confirmed before that.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,6 +50,7 @@
 #define ROUND_MIN_MS 50
 #define ROUND_MAX_MS 2000
 #define LOGIN_MS 5000		/* bcrypt takes 0.1 s on an idle server */
+#define WAIT_STEP_MS 1000	/* how often a wait's rest is reported */
 #define SILENT_TIMES 4		/* skipped for this many times connect_ms */
 #define PING_MS 6000		/* etcd closes clients that ping more often than
 				 * every 5 s */
@@ -100,16 +107,21 @@ drop_channel(struct etcd *e, const char *why)
 	etcd_end_all(e, why);
 }
 
+/* Starts STEP_APART for `ms`. */
+static void
+start_apart(struct etcd *e, int ms)
+{
+	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	e->step = STEP_APART;
+	(void)event_add(e->again, &tv);
+}
+
 /* Starts STEP_APART for a random time of half to all of `ms`. */
 static void
 wait_apart(struct etcd *e, int ms)
 {
-	struct timeval tv;
-
-	ms = ms / 2 + (int)arc4random_uniform((uint32_t)ms / 2 + 1);
-	tv = (struct timeval){ ms / 1000, ms % 1000 * 1000 };
-	e->step = STEP_APART;
-	(void)event_add(e->again, &tv);
+	start_apart(e, ms / 2 + (int)arc4random_uniform((uint32_t)ms / 2 + 1));
 }
 
 /* True if endpoint i recently did not answer. */
@@ -192,6 +204,42 @@ etcd_refuse_store(struct etcd *e, const char *why)
 	wait_apart(e, e->o.refused_ms);
 }
 
+unsigned
+etcd_wait_left_ms(const struct etcd *e)
+{
+	int64_t left = e->mark.wait_ms == 0 ? 0 :
+	    e->older_ms + e->mark.wait_ms - etcd_now_ms();
+
+	return left > 0 ? (unsigned)left : 0;
+}
+
+/* True if no right from before the store was older can be in use; otherwise the
+ * store is refused. */
+static bool
+is_wait_over(struct etcd *e)
+{
+	unsigned left = etcd_wait_left_ms(e);
+	char why[ETCD_TEXT_MAX];
+
+	if (e->mark.wait_ms == 0)
+		return true;
+	if (left == 0) {
+		e->mark.wait_ms = 0;
+		etcd_advise(e, "%s: the wait for rights of the lost past is "
+		    "over", channel_name(e->ch));
+		return true;
+	}
+	(void)snprintf(why, sizeof(why), "no key is granted for %u s more: the "
+	    "store was older than before, and rights from before may still be "
+	    "in use", left / 1000 + 1);
+	if (!e->wait_told)
+		etcd_advise(e, "%s: %s", channel_name(e->ch), why);
+	e->wait_told = true;
+	etcd_refuse_store(e, why);
+	start_apart(e, left < WAIT_STEP_MS ? (int)left + 1 : WAIT_STEP_MS);
+	return false;
+}
+
 bool
 etcd_check_mark(struct etcd *e, const struct wire_in *in, int64_t mark)
 {
@@ -210,6 +258,9 @@ etcd_check_mark(struct etcd *e, const struct wire_in *in, int64_t mark)
 		    "before: its revision is %lld, and it was %lld; perhaps it "
 		    "was restored from a snapshot", (long long)in->revision,
 		    (long long)mark);
+		e->mark.wait_ms = e->mark.outlive_ms;
+		e->older_ms = etcd_now_ms();
+		e->wait_told = false;
 		etcd_refuse_store(e, why);
 		return false;
 	}
@@ -367,7 +418,7 @@ on_check(const struct answer *a, void *arg)
 	if (in == NULL)
 		etcd_leave_endpoint(e, a->fate != FATE_DONE ? a->message :
 		    "its answer is invalid");
-	else if (etcd_check_mark(e, in, e->step_mark))
+	else if (etcd_check_mark(e, in, e->step_mark) && is_wait_over(e))
 		set_ready(e);
 	if (in != NULL)
 		wire_free(in);

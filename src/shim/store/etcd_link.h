@@ -68,6 +68,9 @@ struct etcd {
 	int64_t silent_ms[ENDPOINTS_MAX];	/* when the endpoint last did
 						 * not answer; 0: never */
 	int64_t step_ms;	/* when this step began */
+	int64_t older_ms;	/* when mark.wait_ms begins: the store was last
+				 * seen to be older, or the engine opened */
+	bool wait_told;		/* the operator knows of this wait */
 	unsigned rounds;	/* rounds in which all endpoints failed */
 	unsigned troubles;	/* failed requests in a row at this endpoint */
 	enum etcd_step step;
@@ -126,6 +129,8 @@ bool etcd_is_token_trouble(const struct etcd *e, const struct answer *a);
 /* True if the answer is from our cluster and its revision is not below `mark`;
  * also raises e->mark.  Otherwise the store is refused. */
 bool etcd_check_mark(struct etcd *e, const struct wire_in *in, int64_t mark);
+/* Returns how long the store is still refused because it was older. */
+unsigned etcd_wait_left_ms(const struct etcd *e);
 
 /* etcd_watch.c: starts the watch on the current channel. */
 void etcd_watch(struct etcd *e);

@@ -136,6 +136,12 @@ mark(const struct engine *e, struct kv_mark *m)
 }
 
 static void
+outlive(struct engine *e, unsigned ms)
+{
+	((struct host *)e)->mark.outlive_ms = ms;
+}
+
+static void
 on_state(evutil_socket_t fd, short what, void *arg)
 {
 	struct host *h = arg;
@@ -206,7 +212,7 @@ struct engine *
 fake_open(const struct kv_hooks *hooks, const struct kv_mark *seen, void *arg)
 {
 	static const struct engine_ops ops = { close_host, host_txn, host_grant,
-	    host_revoke, watch, mark };
+	    host_revoke, watch, mark, outlive };
 	const struct fake_host *of = arg;
 	struct host *h = calloc(1, sizeof(*h));
 

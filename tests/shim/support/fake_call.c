@@ -20,7 +20,8 @@ host_check(struct host *h)
 		host_set_state(h, KV_REFUSED);
 		return false;
 	}
-	h->mark = (struct kv_mark){ s->cluster, s->revision };
+	h->mark.cluster = s->cluster;
+	h->mark.revision = s->revision;
 	return true;
 }
 
