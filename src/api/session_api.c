@@ -53,7 +53,8 @@ check_opts(const char *name, const struct lh_session_opts *o)
 		return lhi_fail(-EINVAL, "a session that is bound to a process "
 		    "(pid) ends with that process: without "
 		    "LH_SESSION_WITH_MAKER");
-	if (o->ttl_ms < TTL_MIN_MS || o->ttl_ms > LH_SESSION_TTL_MAX_MS)
+	if (o->pid == 0 && (o->ttl_ms < TTL_MIN_MS ||
+	    o->ttl_ms > LH_SESSION_TTL_MAX_MS))
 		return lhi_fail(-EINVAL, "a session ttl of %lld ms: use 100 ms "
 		    "to 30 days", (long long)o->ttl_ms);
 	if (o->lock_delay_ms < 0 || o->lock_delay_ms > LH_LOCK_DELAY_MAX_MS)

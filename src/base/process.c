@@ -37,6 +37,7 @@
 #include "base/procstat.h"
 
 #define PAGE_LEN 4096
+#define NUMBERS_MAX 512		/* bytes of one line of numbers: 32 of them */
 #define FIRST_TIME_NS 0xeffffffau	/* the kernel's PROC_TIME_INIT_INO */
 #define ONLY_TIME_NS 1		/* no inode of a namespace: those are larger */
 
@@ -114,17 +115,60 @@ read_time_ns(uint64_t *ns)
 	return true;
 }
 
-/* True if /proc is that of our own pid namespace. */
+/* True if the text, from that line of a `status` on, has one number alone, and
+ * that is ours. */
 static bool
-is_proc_ours(void)
+is_our_number(const char *line)
 {
-	char self[24];
-	ssize_t n = readlink("/proc/self", self, sizeof(self) - 1);
+	char *end;
 
-	if (n <= 0)
-		return false;
-	self[n] = '\0';
-	return strtol(self, NULL, 10) == getpid();
+	return strtol(line, &end, 10) == getpid() && *end == '\n';
+}
+
+/*
+ * Reads /proc/self/status.  It says which number we have in the pid namespace
+ * that /proc shows, and in each that is nested in it, down to our own.  If it
+ * is one number, /proc shows our own.  (That "self" is our number says less:
+ * two namespaces can give the same one.)
+ */
+static bool
+has_one_number(int status)
+{
+	static const char name[] = "\nNSpid:\t";
+	char text[4096], *line;
+	size_t kept = 0;
+	ssize_t n;
+
+	/* ends: at the end of the file; the list of groups may be long */
+	while ((n = read(status, text + kept, sizeof(text) - 1 - kept)) > 0) {
+		kept += (size_t)n;
+		text[kept] = '\0';
+		line = strstr(text, name);
+		if (line != NULL && strchr(line + 1, '\n') != NULL)
+			return is_our_number(line + sizeof(name) - 1);
+		if (kept > NUMBERS_MAX) {
+			memmove(text, text + kept - NUMBERS_MAX, NUMBERS_MAX);
+			kept = NUMBERS_MAX;
+		}
+	}
+	return false;
+}
+
+/* Returns the device of the /proc that shows the pids of our pid namespace, if
+ * that is what is mounted; or 0. */
+static uint64_t
+read_proc_device(void)
+{
+	int status = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	uint64_t device = 0;
+	struct stat st;
+
+	if (status < 0)
+		return 0;
+	if (fstat(status, &st) == 0 && has_one_number(status))
+		device = st.st_dev;
+	(void)close(status);
+	return device;
 }
 
 /* Returns our start time, which never changes, or 0 with errno. */
@@ -161,7 +205,8 @@ lhi_process_read(void)
 		atomic_store(&p->time_ns, time_ns);
 		atomic_store(&p->pid_ns, pid_ns);
 		atomic_store(&p->start_ticks, start);
-		atomic_store(&p->counts_alike, is_proc_ours());
+		atomic_store(&p->proc_device, read_proc_device());
+		atomic_store(&p->pid, getpid());
 		atomic_store(&p->known, 1);
 	}
 	errno = saved;
@@ -193,10 +238,13 @@ lhi_process_time_ns(void)
 	return read ? now : atomic_load(&know_process()->time_ns);
 }
 
+/* (a child that shares our memory, by CLONE_VM, may be in another one) */
 uint64_t
 lhi_process_pid_ns(void)
 {
-	return atomic_load(&know_process()->pid_ns);
+	struct lhi_process *p = know_process();
+
+	return atomic_load(&p->pid) == getpid() ? atomic_load(&p->pid_ns) : 0;
 }
 
 uint64_t
@@ -208,5 +256,24 @@ lhi_process_start_ticks(void)
 bool
 lhi_process_counts_alike(void)
 {
-	return atomic_load(&know_process()->counts_alike);
+	uint64_t device = atomic_load(&know_process()->proc_device);
+	int saved = errno;
+	struct stat st;
+	bool alike = device != 0 && stat("/proc", &st) == 0 &&
+	    st.st_dev == device;
+
+	errno = saved;
+	return alike;
+}
+
+bool
+lhi_process_is_shown_by(int fd)
+{
+	int saved = errno;
+	struct stat st;
+	/* fd is open, so no other /proc has its device's number */
+	bool shown = fstat(fd, &st) == 0 && st.st_dev == read_proc_device();
+
+	errno = saved;
+	return shown;
 }

@@ -18,8 +18,9 @@ struct lhi_process {
 	_Atomic uint64_t time_ns;	/* inode of the time namespace */
 	_Atomic uint64_t pid_ns;	/* inode of the pid namespace */
 	_Atomic uint64_t start_ticks;	/* start time since boot */
-	_Atomic bool counts_alike;	/* /proc shows the pids of our pid
-					 * namespace */
+	_Atomic uint64_t proc_device;	/* of a /proc that shows the pids of
+					 * our pid namespace; or 0 */
+	_Atomic int pid;		/* whose namespaces these are */
 };
 
 #define PROCESS_ENTERED 2u
@@ -47,7 +48,12 @@ uint64_t lhi_process_time_ns(void);
 uint64_t lhi_process_pid_ns(void);
 uint64_t lhi_process_start_ticks(void);
 
-/* True if /proc shows the pids of our pid namespace. */
+/* True if /proc shows the pids of our pid namespace, as far as its device says:
+ * the process may have entered a mount namespace with another /proc. */
 bool lhi_process_counts_alike(void);
+
+/* True if the open file fd is of a /proc that shows the pids of our pid
+ * namespace: for what is proved by it.  errno is unchanged. */
+bool lhi_process_is_shown_by(int fd);
 
 #endif

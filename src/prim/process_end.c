@@ -35,8 +35,11 @@
  *	  none of them gone at 2
  *	5 compare the start time of the first thread, through that directory
  *
+ *	6 see that this /proc shows our own pid namespace (base/process.h)
+ *
  * Then every thread that there was at 4 had ended at 2, so none of them could
- * make another, and there is no other.
+ * make another, and there is no other.  A thread is its number and the inode of
+ * its directory: a number that is used again has another inode.
  *
  * Its cost.  The kernel makes an object for each name below /proc when it is
  * first looked up: 45 to 60 us of the proof.  A waiter that watches a process
@@ -58,9 +61,9 @@
  * program runs no more.)  Other threads that had ended were released before
  * that; that their stores are seen, too, is only sure on x86.  The caller's
  * application may have closed the descriptors, and others may have their
- * numbers: at 1 pid and start time are read with the flags, and at 2 device and
- * inode are compared.  `exe` is not asked, so that nothing rests on a directory
- * before it was compared.
+ * numbers: before 1 and at 2 device and inode are compared, and at 1 pid and
+ * start time are read with the flags.  `exe` is not asked, so that nothing
+ * rests on a directory before it was compared.
  *
  * Not covered: another process that shares the memory (vfork(), or clone() with
  * CLONE_VM), because it is not a thread of this one.  Its memory's byte lock is
@@ -78,6 +81,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/process.h"
 #include "base/procstat.h"
 #include "prim/descriptor.h"
 #include "prim/process_end.h"
@@ -98,10 +102,16 @@
 #define STORES_IN_ORDER 0
 #endif
 
+struct thread {
+	int tid;
+	uint64_t inode;		/* of its directory: another thread that gets
+				 * its number has another */
+};
+
 /* Lists the threads in one call, which the kernel answers in one walk.  Returns
  * how many, or -1 if those were not all. */
 static int
-list_threads(int task, int tid[THREADS_MAX])
+list_threads(int task, struct thread threads[THREADS_MAX])
 {
 	union {
 		struct dirent64 first;
@@ -120,7 +130,7 @@ list_threads(int task, int tid[THREADS_MAX])
 			continue;
 		if (n == THREADS_MAX)
 			return -1;
-		tid[n++] = atoi(d->d_name);
+		threads[n++] = (struct thread){ atoi(d->d_name), d->d_ino };
 	}
 	return n;
 }
@@ -171,14 +181,16 @@ has_thread_ended(int task, int *tid, uint64_t *start)
 /* True if all n threads of `later` are among those of `first`.  Both lists are
  * in the kernel's order. */
 static bool
-is_part_of(const int *later, int n, const int *first, int n_first)
+is_part_of(const struct thread *later, int n, const struct thread *first,
+    int n_first)
 {
 	int i = 0;
 
 	for (int j = 0; j < n; j++) {
-		while (i < n_first && first[i] != later[j])
+		while (i < n_first && first[i].tid != later[j].tid)
 			i++;
-		if (i == n_first)
+		if (i == n_first || (first[i].inode != later[j].inode &&
+		    !lhi_mutant_on(number_is_thread)))
 			return false;
 	}
 	return true;
@@ -187,17 +199,20 @@ is_part_of(const int *later, int n, const int *first, int n_first)
 static bool
 have_threads_ended(int task, pid_t pid, uint64_t start_ticks)
 {
-	int first[THREADS_MAX], later[THREADS_MAX], n, n_later;
+	struct thread first[THREADS_MAX], later[THREADS_MAX];
 	uint64_t start = 0, of_other;
+	int n, n_later;
 	struct stat st;
 
 	n = list_threads(task, first);
+	lhi_point("process.listed");
 	if (n <= 0)
 		return false;
 	for (int i = 0; i < n; i++)
-		if (!has_thread_ended(task, &first[i],
-		    first[i] == pid ? &start : &of_other))
+		if (!has_thread_ended(task, &first[i].tid,
+		    first[i].tid == pid ? &start : &of_other))
 			return false;
+	lhi_point("process.asked");
 	if (!lhi_mutant_on(listed_once)) {
 		if (fstat(task, &st) != 0 || lseek(task, 0, SEEK_SET) != 0)
 			return false;
@@ -206,8 +221,8 @@ have_threads_ended(int task, pid_t pid, uint64_t start_ticks)
 		    !is_part_of(later, n_later, first, n))
 			return false;
 	}
-	return start == start_ticks ||
-	    (start != 0 && lhi_mutant_on(start_uncompared));
+	return (start == start_ticks || (start != 0 &&
+	    lhi_mutant_on(start_uncompared))) && lhi_process_is_shown_by(task);
 }
 
 bool
@@ -230,14 +245,15 @@ static int
 look_up_threads(int task)
 {
 	static const char *const file[] = { "exe", "stat" };
-	int tid[THREADS_MAX], n = list_threads(task, tid);
+	struct thread threads[THREADS_MAX];
+	int n = list_threads(task, threads);
 	struct stat st;
 	char path[32];
 
 	for (int i = 0; i < n && i < PREPARED; i++) {
 		for (int j = 0; j < 2; j++) {
-			(void)snprintf(path, sizeof(path), "%d/%s", tid[i],
-			    file[j]);
+			(void)snprintf(path, sizeof(path), "%d/%s",
+			    threads[i].tid, file[j]);
 			(void)fstatat(task, path, &st, AT_SYMLINK_NOFOLLOW);
 		}
 	}
@@ -257,7 +273,8 @@ open_watched(struct lhi_process_watch *w, pid_t pid, uint64_t start_ticks)
 	if (w->stat < 0 || !lhi_procstat_read_fd(w->stat, &ps) ||
 	    (ps.start_ticks != start_ticks &&
 	    !lhi_mutant_on(start_uncompared)) ||
-	    fstat(w->task, &task) != 0 || fstat(w->stat, &file) != 0)
+	    fstat(w->task, &task) != 0 || fstat(w->stat, &file) != 0 ||
+	    !lhi_process_is_shown_by(w->task))
 		return false;
 	w->pid = pid;
 	w->start_ticks = start_ticks;
@@ -325,7 +342,9 @@ lhi_process_watch_has_ended(const struct lhi_process_watch *w)
 	struct stat st;
 	bool ended = false;
 
-	if (w->pid != 0)
+	/* (reading from a file of the application's might wait, or take what it
+	 * is to read) */
+	if (w->pid != 0 && is_file(w->stat, w->device, w->stat_inode, &st))
 		ended = lhi_mutant_on(exe_is_proof) ?
 		    seems_without_memory(w->task, w->pid) :
 		    lhi_procstat_read_fd(w->stat, &ps) && ps.pid == w->pid &&

@@ -37,8 +37,8 @@ void lhi_process_watch_end(struct lhi_process_watch *w);
 bool lhi_process_watch_is_of(const struct lhi_process_watch *w, pid_t pid,
     uint64_t start_ticks);
 
-/* As lhi_process_has_ended(), of the process that is watched: in two system
- * calls instead of nine.  False, too, if it has several threads. */
+/* As lhi_process_has_ended(), of the process that is watched: in three system
+ * calls instead of twelve.  False, too, if it has several threads. */
 bool lhi_process_watch_has_ended(const struct lhi_process_watch *w);
 
 #endif

@@ -22,7 +22,8 @@
  *	could see the old first thread alone.
  *  3	The process of that number began at another time: the number was used
  *	again, which it is only after the end.  The judge's time namespace must
- *	be the table's, because start times are shown in it.
+ *	be the table's, because start times are shown in it.  And what was read
+ *	must be of a /proc that shows the judge's pid namespace.
  *
  * The number belongs to one process at a time.  So each of the three shows that
  * the process of then has ended, whoever has the number now or between the
@@ -41,13 +42,16 @@
  * start time was its own.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/error.h"
 #include "base/process.h"
 #include "base/procstat.h"
+#include "prim/descriptor.h"
 #include "shm/session_bound.h"
 #include "shm/session_facts.h"
 
@@ -131,10 +135,21 @@ static bool
 began_later(const struct lhi_view *v, pid_t pid, uint64_t start)
 {
 	struct lhi_procstat ps;
+	bool later = false;
+	char path[32];
+	int fd;
 
-	return !lhi_mutant_on(bound_by_number) && lhi_view_same_time(v) &&
-	    lhi_process_counts_alike() && lhi_procstat_read(pid, 0, &ps) &&
-	    ps.start_ticks != 0 && ps.start_ticks != start;	/* proof 3 */
+	if (lhi_mutant_on(bound_by_number) || !lhi_view_same_time(v))
+		return false;
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = lhi_fd_open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (lhi_procstat_read_fd(fd, &ps) && ps.start_ticks != 0 &&
+	    ps.start_ticks != start)				/* proof 3 */
+		later = lhi_process_is_shown_by(fd);
+	(void)close(fd);
+	return later;
 }
 
 bool

@@ -41,6 +41,10 @@
  * is one swap, and the next process that asks repeats the second, so a crash in
  * between delays nothing.
  *
+ * A second sign (session_sign.h) is promised for what the process's children do
+ * with the lease.  So where it is, the process must have come to its end, too:
+ * its children get their signal then, after its descriptors were closed.
+ *
  * Not guaranteed: that a death is noticed while a copy of the liveness
  * descriptor is open; or, without the earlier proof, before the kernel has torn
  * down the address space.
@@ -48,9 +52,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 #include "base/hash.h"
 #include "base/process.h"
+#include "base/procstat.h"
 #include "prim/bytelock.h"
 #include "prim/robust_list.h"
 #include "shm/damaged.h"
@@ -139,6 +145,32 @@ is_process_gone(const struct lhi_view *v, uint32_t idx)
 	return kill(pid, 0) != 0 && errno == ESRCH;
 }
 
+/* True if the process of that record's session is seen, and has not come to its
+ * end yet.  Its children get their signal then (PR_SET_PDEATHSIG), which may be
+ * long after its descriptors are closed. */
+static bool
+is_process_there(const struct lhi_view *v, uint32_t idx)
+{
+	const struct shm_session *se = &v->sessions[idx];
+	pid_t pid = lhi_session_pid(v, sid_make(sess_inc(
+	    sh64_load(&se->state)), idx));
+	struct lhi_procstat ps;
+
+	return pid != 0 && !lhi_mutant_on(children_untold) &&
+	    lhi_procstat_read(pid, pid, &ps) &&
+	    ps.start_ticks == sh64_load_rlx(&se->start_ticks) &&
+	    strchr("ZX", ps.state) == NULL;
+}
+
+/* As ask_for_sign(), of the second sign, which was promised. */
+static int
+ask_for_second_sign(struct lhi_view *v, uint32_t idx)
+{
+	int held = lhi_sign_held(v, idx);
+
+	return held == 0 && is_process_there(v, idx) ? 1 : held;
+}
+
 /* Asks the kernel: 1: the record's sign of life is held; 0: it is not; -errno:
  * in doubt. */
 static int
@@ -157,7 +189,7 @@ ask_for_sign(struct lhi_view *v, uint32_t idx)
 	if (held == 0 && !lhi_live_probe_is(v, fd))
 		held = -EBADF;
 	if (held == 0 && lhi_sign_is_promised(v, idx))
-		held = lhi_sign_held(v, idx);
+		held = ask_for_second_sign(v, idx);
 	if (held < 0)
 		lhi_counters_add(v, STAT_BLIND, 1);
 	atomic_store(&v->blind, held < 0 ? -held : 0);
@@ -276,7 +308,7 @@ has_process_ended(struct lhi_view *v, uint64_t sid,
 	lhi_point("session.ended");
 	if (ended && lhi_sign_is_promised(v, idx) &&
 	    !lhi_mutant_on(ended_unsigned))
-		ended = lhi_sign_held(v, idx) == 0;
+		ended = ask_for_second_sign(v, idx) == 0;
 	(void)pthread_setcancelstate(cancel, NULL);
 	errno = saved;
 	return ended;
@@ -291,7 +323,10 @@ lhi_session_watch(struct lhi_view *v, uint64_t sid,
 	uint64_t start;
 
 	lhi_process_watch_end(w);
-	if (lhi_mutant_on(proof_unprepared) || pid == 0)
+	/* a second sign takes two descriptors to ask for, and decides */
+	if (lhi_mutant_on(proof_unprepared) || pid == 0 ||
+	    (lhi_sign_is_promised(v, sid_idx(sid)) &&
+	    !lhi_mutant_on(signed_is_watched)))
 		return;
 	start = sh64_load_rlx(&se->start_ticks);
 	/* still its record: then pid and start time were its own */

@@ -228,19 +228,6 @@ lives_through(void)
 	t_close(lh);
 }
 
-/* The next process of this pid namespace gets that number. */
-static bool
-set_next_pid(pid_t pid)
-{
-	FILE *f = fopen("/proc/sys/kernel/ns_last_pid", "w");
-	bool done;
-
-	if (f == NULL)
-		return false;
-	done = fprintf(f, "%d", (int)pid - 1) > 0;
-	return fclose(f) == 0 && done;
-}
-
 /* In a pid namespace of its own: the number is used again. */
 static void
 reuse_number(void)
@@ -257,7 +244,7 @@ reuse_number(void)
 	(void)t_signal(pid, SIGKILL);
 	is(waitpid(pid, NULL, 0), pid, "killed, and waited for");
 	t_sleep_ms(30);		/* start times are counted in 10 ms */
-	ok(set_next_pid(pid), "its number is the next one");
+	ok(t_set_next_pid(pid), "its number is the next one");
 	again = fork();
 	if (again == 0)
 		(void)sit(NULL);

@@ -15,7 +15,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/procstat.h"
@@ -175,6 +177,51 @@ recognizes_its_own(void)
 	t_kill(other);
 }
 
+/* (reading would set the time of a file that has changed since) */
+static void
+reads_no_file_of_others(void)
+{
+	const struct timespec times[] = { { 1000, 0 }, { 2000, 0 } };
+	char name[] = "/dev/shm/leasehold-read.XXXXXX";
+	pid_t pid = t_fork(be_alone, NULL);
+	struct lhi_process_watch w = watch(pid, 0);
+	int fd = mkstemp(name);
+	struct stat st;
+
+	if (fd < 0 || write(fd, "text", 4) != 4 || futimens(fd, times) != 0)
+		bail_out("no file");
+	(void)unlink(name);
+	is(dup2(fd, w.stat), w.stat, "a file of the application");
+	ok(!lhi_process_watch_has_ended(&w), "proves nothing");
+	is(fstat(fd, &st), 0, "and its time of access");
+	is(st.st_atim.tv_sec, 1000, "shows that it was not read");
+	(void)close(w.stat);
+	(void)close(fd);
+	lhi_process_watch_end(&w);
+	t_kill(pid);
+}
+
+/* (a waiter that has two descriptors left needs both to ask for that sign) */
+static void
+watches_none_with_a_second_sign(struct lh *lh)
+{
+	struct lh_open_opts o = t_open_opts();
+	struct lhi_process_watch w = { 0 };
+	struct lh *signed_one, *plain;
+
+	is(lh_open(&plain, lh_table_name(lh), &o), 0, "a session");
+	lhi_session_watch(&lh->v, plain->sid, &w);
+	is(w.pid, getpid(), "its process can be watched");
+	lhi_process_watch_end(&w);
+	o.flags = LH_LIVENESS_FD;
+	is(lh_open(&signed_one, lh_table_name(lh), &o), 0, "one with a sign");
+	lhi_session_watch(&lh->v, signed_one->sid, &w);
+	is(w.pid, 0, "the sign decides");
+	lhi_process_watch_end(&w);
+	is(lh_close(signed_one), 0, "closed");
+	is(lh_close(plain), 0, "closed");
+}
+
 static void
 waits(struct lh *lh, int (*fn)(void *arg), const char *how)
 {
@@ -199,10 +246,12 @@ main(void)
 
 	proves_the_end();
 	recognizes_its_own();
+	reads_no_file_of_others();
 	sees_no_end_in_hiding();
 	holder = t_actor(table);
 	is(t_do_acquire(holder, "k", REPLAY_LONG_MS, 0), 0, "held");
 	lh = replay_open(table, 0);
+	watches_none_with_a_second_sign(lh);
 	waits(lh, replay_acquire, "acquire");
 	waits(lh, wait_free, "lh_wait_free()");
 	ends_no_other(lh, holder);

@@ -68,4 +68,8 @@ void *t_join(unsigned long thread);
 /* In another thread, and done when this returns. */
 void t_aside(t_thread_fn *fn);
 
+/* The next process or thread of this pid namespace gets that number.  False
+ * without the right to choose it. */
+bool t_set_next_pid(pid_t pid);
+
 #endif
