@@ -164,8 +164,7 @@ word_ok(struct check *k, struct shm_slot *s, uint64_t w)
 		    wrong(k, "slot %u is reserved by claim %u of %u", idx, ci,
 		    k->v->geo.n_claims);
 	case WORD_FREE:
-		return ci == (word_idx(lhi_free_word(s, 0, 0)) | word_cause(w))
-		    ||
+		return ci == (lhi_free_flags(s) | word_cause(w)) ||
 		    wrong(k, "slot %u was freed for no known cause", idx);
 	case WORD_X:
 		c = lhi_claim(k->v, ci);

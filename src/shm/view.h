@@ -189,6 +189,13 @@ lhi_slot_idx(const struct lhi_view *v, const struct shm_slot *s)
 	return (uint32_t)(s - v->slots);
 }
 
+/* Returns the flags beside the cause in the word of slot s when it is free. */
+static inline uint32_t
+lhi_free_flags(const struct shm_slot *s)
+{
+	return sh32_load(&s->key_info) & KEY_CLUSTER ? FREE_CLUSTER : 0;
+}
+
 /* Returns the word of slot s when it is free. */
 static inline uint64_t
 lhi_free_word(const struct shm_slot *s, enum lhi_cause cause, uint64_t ver)
@@ -197,8 +204,7 @@ lhi_free_word(const struct shm_slot *s, enum lhi_cause cause, uint64_t ver)
 	if (cause == CAUSE_RELEASED && sh32_load(&s->consistency) != 0 &&
 	    !lhi_mutant_on(note_is_fast))
 		cause = CAUSE_DIED;
-	return word_make(WORD_FREE, cause | (sh32_load(&s->key_info) &
-	    KEY_CLUSTER ? FREE_CLUSTER : 0), ver);
+	return word_make(WORD_FREE, cause | lhi_free_flags(s), ver);
 }
 
 /* The slot, and its life, that a claim was last announced for. */

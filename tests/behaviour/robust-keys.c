@@ -291,7 +291,9 @@ other_ends(void)
 
 	is(lh_acquire(lh, "expired", &o, &late), 0, "a robust lease");
 	t_sleep_ms(t_ms(70));
-	ok(acquire("expired", 0, &l), "that expires: the next one finds it");
+	is(lh_wait_free(lh, "expired", &o), 0, "that expires: it is free");
+	is(t_findings(lh), 0, "which is sound");
+	ok(acquire("expired", 0, &l), "the next one finds it");
 	is(lh_mark_consistent(lh, &late), -ESTALE, "the late one is not heard");
 	is(lh_release(lh, &late), -ESTALE, "nor by its release");
 	give_back(&l);
