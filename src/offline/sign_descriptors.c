@@ -126,7 +126,7 @@ static void
 look_at_unlisted(struct look *l, const char *task, pid_t tid, const char *name,
     unsigned long ino)
 {
-	struct lhi_foreign_socket s;
+	struct lhi_foreign_socket s = { 0 };
 	int error;
 
 	if (l->thread < 0)
@@ -265,8 +265,9 @@ add_activity(const char *task, pid_t tid, void *arg)
 static struct activity
 activity_of(pid_t pid)
 {
-	struct activity a = { 0, false };
+	struct activity a;
 
+	memset(&a, 0, sizeof(a));	/* the padding, too: -fanalyzer */
 	(void)lhi_processes_each_thread(pid, add_activity, &a);
 	return a;
 }

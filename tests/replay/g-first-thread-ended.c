@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 #include "replay.h"
 
@@ -54,6 +55,10 @@ main(void)
 	char byte = 0;
 	pid_t pid;
 
+	if (!REPLAY_WATCHES) {
+		printf("1..0 # SKIP a process is watched on x86 only\n");
+		return 0;
+	}
 	if (pipe(h.go) != 0 || pipe(h.held) != 0)
 		bail_out("no pipes");
 	pid = t_fork(hold, &h);

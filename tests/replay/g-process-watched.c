@@ -244,6 +244,11 @@ main(void)
 	struct t_actor *holder;
 	struct lh *lh;
 
+	if (!REPLAY_WATCHES) {
+		printf("1..0 # SKIP a process is watched on x86 only\n");
+		return 0;
+	}
+
 	proves_the_end();
 	recognizes_its_own();
 	reads_no_file_of_others();

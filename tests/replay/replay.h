@@ -41,6 +41,13 @@
 #include "support/support.h"
 #include "tap.h"
 
+/* A waiter watches the holder's process (prim/process_end.c) on x86 only. */
+#if defined(__x86_64__) || defined(__i386__)
+#define REPLAY_WATCHES 1
+#else
+#define REPLAY_WATCHES 0
+#endif
+
 /* The time that a role has to arrive or to end; far more than it needs. */
 #define REPLAY_MS 4000
 
