@@ -116,6 +116,8 @@ destroy_key(struct lh *lh, const char *key, bool with_note)
 
 	if (error == 0)
 		error = lhi_name_set(&n, key);
+	if (error != 0)
+		return error;
 	for (int i = 0; error == 0 && i < TRIES; i++) {
 		int found = lhi_slot_find(&lh->v, &n, &ref);
 

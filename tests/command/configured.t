@@ -287,6 +287,7 @@ is "$status" 75 "locked by its owner: root waits"
 is "${err/process 1/}" "$err" "  and does not believe what stands in it"
 like "$err" "which process has $name.removal open" "  says what to look for"
 kill $!
+wait $! 2>/dev/null
 run lh fsck --system --repair
 is "$status" 0 "repaired by root"
 run lh rm --system
