@@ -44,7 +44,7 @@ struct bare *bare_open(const char *urls)
 {
 	struct bare *b = calloc(1, sizeof(*b));
 	struct kv_hooks hooks = { on_state, on_changes, b };
-	struct kv_mark mark = { 0, 0 };
+	struct kv_mark mark = { .revision = 0 };
 	struct etcd_opts opts = { .endpoints = urls, .root = "bare/" };
 	char why[256] = "no memory";
 

@@ -262,14 +262,11 @@ add_activity(const char *task, pid_t tid, void *arg)
 	return false;
 }
 
-static struct activity
-activity_of(pid_t pid)
+static void
+read_activity(pid_t pid, struct activity *a)
 {
-	struct activity a;
-
-	memset(&a, 0, sizeof(a));	/* the padding, too: -fanalyzer */
-	(void)lhi_processes_each_thread(pid, add_activity, &a);
-	return a;
+	*a = (struct activity){ 0, false };
+	(void)lhi_processes_each_thread(pid, add_activity, a);
 }
 
 /* Looks at all tables of a process, of a thread that lives at least. */
@@ -291,11 +288,11 @@ static bool
 look_at_process(pid_t pid, void *arg)
 {
 	struct look *l = arg;
-	struct activity before, after;
+	struct activity before, after = { 0, false };
 
 	l->pid = pid;
 	l->is_users = pid != INIT && is_users_process(l, pid);
-	after = activity_of(pid);
+	read_activity(pid, &after);
 	for (int i = 0; i < ROUNDS; i++) {
 		l->n = 0;
 		before = after;
@@ -303,7 +300,7 @@ look_at_process(pid_t pid, void *arg)
 		if (!l->is_users || pid == getpid() ||
 		    (l->n > LARGE && i + 1 == ROUNDS_LARGE))
 			break;
-		after = activity_of(pid);
+		read_activity(pid, &after);
 		if (!before.now && !after.now && before.ns == after.ns)
 			break;
 	}
