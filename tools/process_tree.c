@@ -9,17 +9,17 @@
  * fencing token remain.)
  *
  * The kernel has no call that signals a subtree.  We read /proc once: pid,
- * parent, group and start time of every process that we may see, then follow
- * the parents.  The processes change meanwhile:
+ * parent and group of every process that we may see, then follow the parents.
+ * The processes change meanwhile:
  *
  *	forked after it was read
  *		Missed; a caller that wants the tree to end repeats until
  *		no process is left.
  *	died, pid reused
- *		Its start time differs: not signalled.  A pidfd taken before
- *		that check names the same process after it; without pidfds
- *		(old kernel, valgrind) a moment remains between check and
- *		kill(2).
+ *		Not signalled, unless the other process is our descendant as
+ *		well: that is read again.  A pidfd taken before that check names
+ *		the same process after it; without pidfds (old kernel, valgrind)
+ *		a moment remains between check and kill(2).
  *	hidden (hidepid=)
  *		Belongs to another user, whom we could not signal either.
  *
@@ -31,6 +31,11 @@
  * process is our child but no part of the command.  process_tree_begin()
  * remembers the children that exist before the command starts; they and their
  * descendants are left alone.
+ *
+ * Of a process `status` is read, not `stat`.  A process can stay in the middle
+ * of execve(2) for as long as it likes, and since Linux 6.18 `stat` does not
+ * answer meanwhile (offline/process_maps.c).  So any user could keep us from
+ * ending a command whose lease is lost.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -44,9 +49,10 @@
 #include <unistd.h>
 #include "process_tree.h"
 
+#define DEPTH_MAX 100000	/* of the tree */
+
 struct process {
 	pid_t pid, parent, group;
-	unsigned long long start;
 	long threads;
 	char state;
 	bool ours;
@@ -57,34 +63,39 @@ struct process_list {
 	size_t n, room;
 };
 
-static struct process_list before;	/* at process_tree_begin() */
+struct stranger {
+	pid_t pid;
+	int process;		/* a pidfd; -1: the kernel has none */
+};
+
+static struct stranger *strangers;	/* at process_tree_begin() */
+static size_t n_strangers;
+
+static int
+open_process(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
 
 /* Returns false if the process is gone. */
 static bool
 read_process(pid_t pid, struct process *p)
 {
-	char path[64], text[1024], *after;
-	ssize_t n;
-	int fd;
+	char path[64], line[128];
+	FILE *f;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	if (f == NULL)
 		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	(void)close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	/*
-	 * The name is in brackets and may itself contain brackets and blanks.
-	 */
-	after = strrchr(text, ')');
-	memset(p, 0, sizeof(*p));
-	p->pid = pid;
-	return after != NULL && sscanf(after + 1, " %c %d %d %*d %*d %*d %*u "
-	    "%*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu", &p->state,
-	    &p->parent, &p->group, &p->threads, &p->start) == 5;
+	*p = (struct process){ .pid = pid, .group = getpgid(pid) };
+	while (p->threads == 0 && fgets(line, sizeof(line), f) != NULL) {
+		(void)sscanf(line, "State: %c", &p->state);
+		(void)sscanf(line, "PPid: %d", &p->parent);
+		(void)sscanf(line, "Threads: %ld", &p->threads);
+	}
+	(void)fclose(f);
+	return p->threads > 0;
 }
 
 /* In a new pid namespace /proc may still be that of the old one, whose pids
@@ -147,13 +158,12 @@ compare_pid(const void *a, const void *b)
 }
 
 static bool
-is_stranger(const struct process *p)
+is_stranger(pid_t pid)
 {
-	size_t i;
-
-	for (i = 0; i < before.n; i++)
-		if (before.all[i].ours && before.all[i].pid == p->pid &&
-		    before.all[i].start == p->start)
+	for (size_t i = 0; i < n_strangers; i++)
+		if (strangers[i].pid == pid && (strangers[i].process < 0 ||
+		    syscall(SYS_pidfd_send_signal, strangers[i].process, 0,
+		    NULL, 0) == 0 || errno != ESRCH))
 			return true;
 	return false;
 }
@@ -174,7 +184,7 @@ mark_descendants(struct process_list *pic)
 		for (i = 0; i < pic->n; i++) {
 			struct process *p = &pic->all[i];
 
-			if (p->ours || p->pid == me || is_stranger(p))
+			if (p->ours || p->pid == me || is_stranger(p->pid))
 				continue;
 			want.pid = p->parent;
 			parent = bsearch(&want, pic->all, pic->n, sizeof(want),
@@ -188,18 +198,29 @@ mark_descendants(struct process_list *pic)
 	}
 }
 
+static bool
+is_descendant(pid_t pid)
+{
+	pid_t me = getpid();
+	struct process p;
+
+	for (int i = 0; i < DEPTH_MAX && pid != me; i++) {
+		if (is_stranger(pid) || !read_process(pid, &p))
+			return false;
+		pid = p.parent;
+	}
+	return pid == me;
+}
+
 static void
 signal_one(const struct process *p, int sig)
 {
-	struct process now;
-	int fd;
+	int fd = open_process(p->pid);
 
-	fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-	if (read_process(p->pid, &now) && now.start == p->start) {
-		if (fd < 0 ||
-		    syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) != 0)
-			(void)kill(p->pid, sig);
-	}
+	if (is_descendant(p->pid) && (fd < 0 ||
+	    (syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) != 0 &&
+	    errno == ENOSYS)))
+		(void)kill(p->pid, sig);
 	if (fd >= 0)
 		(void)close(fd);
 }
@@ -213,12 +234,20 @@ is_dead(const struct process *p)
 void
 process_tree_begin(void)
 {
+	struct process_list before = { 0 };
 	int status;
 
 	if (waitpid(-1, &status, WNOHANG) < 0)
 		return;			/* no children: the usual case */
 	if (read_all_processes(&before) == 0)
 		mark_descendants(&before);
+	strangers = calloc(before.n, sizeof(*strangers));
+	for (size_t i = 0; strangers != NULL && i < before.n; i++)
+		if (before.all[i].ours)
+			strangers[n_strangers++] = (struct stranger){
+				before.all[i].pid,
+				open_process(before.all[i].pid) };
+	free(before.all);
 }
 
 int
