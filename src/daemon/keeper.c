@@ -14,6 +14,8 @@
 #include "offline/sign_holder.h"
 #include "proc/attachment.h"
 
+#define LIMIT_MS 10000		/* of the look */
+
 static void
 read_name(pid_t pid, char name[KEEPER_NAME_MAX])
 {
@@ -39,7 +41,7 @@ keeper_find(struct lh *lh, uint64_t id, char name[KEEPER_NAME_MAX])
 
 	if (idx >= lh->v.geo.max_sessions)
 		return 0;
-	signs = lhi_sign_holders_scan(&lh->v);
+	signs = lhi_sign_holders_scan(&lh->v, LIMIT_MS);
 	if (signs != NULL &&
 	    lhi_sign_holders_find(signs, idx, &pid) != SIGN_HELD)
 		pid = 0;

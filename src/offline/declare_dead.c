@@ -51,7 +51,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +61,6 @@
 #include <leasehold.h>
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/procstat.h"
 #include "offline/declare_dead.h"
 #include "offline/live_users.h"
 #include "offline/lockers.h"
@@ -76,6 +74,8 @@
 #define BEGIN_TRIES 100		/* a session that is just beginning finishes */
 #define NAMES_MAX 400
 #define LINE_MAX 240
+#define SIGNS_MS 60000		/* of a look for signs: others go on */
+#define SIGNS_LOCKED_MS 10000	/* nobody can attach meanwhile */
 
 enum found { FOUND_DEAD, FOUND_ALIVE, FOUND_OTHER, FOUND_UNKNOWN,
 	FOUND_SIGN, FOUND_SIGN_UNKNOWN };
@@ -89,20 +89,6 @@ struct seen {
 	bool live_locked;	/* its live byte: by another process */
 	pid_t holder;		/* has its second sign, whose file is gone */
 };
-
-/* True if the process that made the record exists; or in doubt. */
-static bool
-is_there(pid_t pid, uint64_t start_ticks)
-{
-	struct lhi_procstat ps;
-
-	if (kill(pid, 0) != 0 && errno == ESRCH)
-		return false;
-	if (!lhi_procstat_read(pid, 0, &ps))
-		return true;
-	return ps.state != 'Z' && (start_ticks == 0 ||
-	    ps.start_ticks == start_ticks);
-}
 
 /* Judges by those who map the file, whatever any record says. */
 static enum found
@@ -121,8 +107,8 @@ judge_locker(const struct lhi_exclusive_use *a, uint32_t i,
 	uint64_t sid = sid_make(sess_inc(seen->state), i);
 	pid_t pid = lhi_session_pid(&a->v, sid);
 
-	if (pid > 0 && is_there(pid, sh64_load_rlx(&se->start_ticks)) &&
-	    lhi_live_users_maps(users, pid) != 0)
+	if (pid > 0 && lhi_live_users_has(users, pid,
+	    sh64_load_rlx(&se->start_ticks)))
 		return FOUND_ALIVE;
 	return judge_mappers(users);
 }
@@ -316,12 +302,13 @@ fail_in_use(const struct lhi_exclusive_use *a, struct tally *t,
 {
 	char names[LINE_MAX], one[2 * LINE_MAX];
 
-	lhi_live_users_name(&users->mappers, names, sizeof(names));
-	(void)snprintf(one, sizeof(one), "a process that has the bytes of %u "
-	    "sessions locked whose records do not name it: one of %s",
-	    t->others, names);
-	if (t->others > 0)
+	if (t->others > 0) {
+		lhi_live_users_name(&users->mappers, names, sizeof(names));
+		(void)snprintf(one, sizeof(one), "a process that has the bytes "
+		    "of %u sessions locked whose records do not name it: one "
+		    "of %s", t->others, names);
 		add_user(t, one);
+	}
 	if (t->unknown > 0)
 		add_unknown(t, users);
 	(void)snprintf(one, sizeof(one), "a process that cannot be found, "
@@ -352,7 +339,7 @@ lock_records(struct lhi_exclusive_use *a, struct seen *seen)
  * sessions there were before.  Returns -ENOMEM; 0. */
 static int
 look_for_signs(const struct lhi_exclusive_use *a, struct seen *seen,
-    struct lhi_sign_holders **signs)
+    struct lhi_sign_holders **signs, int limit_ms)
 {
 	bool any = false;
 
@@ -362,7 +349,7 @@ look_for_signs(const struct lhi_exclusive_use *a, struct seen *seen,
 		any |= is_in_use(seen[i].before) || is_in_use(seen[i].state);
 	}
 	free(*signs);
-	*signs = any ? lhi_sign_holders_scan(&a->v) : NULL;
+	*signs = any ? lhi_sign_holders_scan(&a->v, limit_ms) : NULL;
 	return any && *signs == NULL ? -ENOMEM : 0;
 }
 
@@ -394,12 +381,13 @@ needs_users(const struct lhi_exclusive_use *a, const struct seen *seen)
 	return false;
 }
 
-/* Looks at everything, and locks the table and its records meanwhile. */
+/* Looks at everything, and locks the table and its records meanwhile.  *users
+ * is NULL if nothing has to be explained by them. */
 static int
 look_and_lock(struct lhi_exclusive_use *a, struct seen *seen,
-    struct lhi_live_users *users, struct lhi_sign_holders **signs)
+    struct lhi_live_users **users, struct lhi_sign_holders **signs)
 {
-	int error = look_for_signs(a, seen, signs);
+	int error = look_for_signs(a, seen, signs, SIGNS_MS);
 	bool old = false;
 
 	if (error == 0)
@@ -410,12 +398,14 @@ look_and_lock(struct lhi_exclusive_use *a, struct seen *seen,
 		return error;
 	lock_records(a, seen);
 	lhi_point("declare.locked");
-	memset(users, 0, sizeof(*users));
-	if (needs_users(a, seen))
-		lhi_live_users_scan(users, a->live_fd);
+	if (needs_users(a, seen)) {
+		*users = lhi_live_users_scan(a->live_fd);
+		if (*users == NULL)
+			return lhi_fail(-ENOMEM, "out of memory");
+	}
 	for (uint32_t i = 0; i < a->v.geo.max_sessions && !old; i++)
-		old = is_look_old(a, i, &seen[i], users);
-	if (old && look_for_signs(a, seen, signs) != 0)
+		old = is_look_old(a, i, &seen[i], *users);
+	if (old && look_for_signs(a, seen, signs, SIGNS_LOCKED_MS) != 0)
 		return lhi_fail(-ENOMEM, "out of memory");
 	lhi_point("declare.looked");
 	return 0;
@@ -428,24 +418,21 @@ lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
 	struct seen *seen = calloc(a->v.geo.max_sessions, sizeof(*seen));
 	char one[LINE_MAX], line[2 * LINE_MAX];
 	struct lhi_sign_holders *signs = NULL;
-	struct lhi_live_users users;
+	struct lhi_live_users *users = NULL;
 	struct tally t = { .users = 0 };
 	int error;
 
 	if (seen == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
 	error = look_and_lock(a, seen, &users, &signs);
-	if (error != 0) {
-		free(seen);
-		free(signs);
-		return error;
-	}
+	if (error != 0)
+		goto out;
 	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++) {
 		uint64_t s = seen[i].state;
 		bool in_use = is_in_use(s);
 		enum found found = in_use ?
-		    judge_session(a, i, &seen[i], &users, signs) :
-		    judge_free(a, i, &seen[i], &users);
+		    judge_session(a, i, &seen[i], users, signs) :
+		    judge_free(a, i, &seen[i], users);
 
 		name_process(one, &a->v.sessions[i]);
 		if (seen[i].holder != 0)
@@ -470,17 +457,20 @@ lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
 			(void)lhi_session_declare_dead(&a->v, i, s);
 		lhi_point("declare.declared");
 	}
-	free(seen);
 	if (t.foreign > 0) {
-		if (users.in_maps.ino == 0)	/* they were not needed */
-			lhi_live_users_scan(&users, a->live_fd);
-		lhi_lockers_describe(one, sizeof(one), &users);
+		if (users != NULL)
+			lhi_lockers_describe(one, sizeof(one), users);
+		else
+			lhi_lockers_name(one, sizeof(one), a->live_fd);
 		(void)snprintf(line, sizeof(line), "the bytes of %u sessions "
 		    "that do not live are locked by %s", t.foreign, one);
 		fn(line, arg);
 	}
-	error = t.users + t.others + t.unknown + t.signs + t.unknown_signs ==
-	    0 ? 0 : fail_in_use(a, &t, &users, signs, remedy);
+	if (t.users + t.others + t.unknown + t.signs + t.unknown_signs != 0)
+		error = fail_in_use(a, &t, users, signs, remedy);
+out:
+	free(seen);
+	free(users);
 	free(signs);
 	return error;
 }

@@ -38,21 +38,16 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include <bsd/string.h>
+#include "base/procstat.h"
 #include "offline/live_users.h"
+#include "offline/look_child.h"
 #include "offline/process_maps.h"
 #include "offline/processes.h"
 
 #define SESSION_BYTES 2		/* that a session locks (session_bytes.c) */
 #define PATH_LEN 300
 #define INIT 1
-
-int
-lhi_live_users_maps(const struct lhi_live_users *u, pid_t pid)
-{
-	int found = lhi_process_maps(pid, &u->in_maps);
-
-	return found < 0 && pid == INIT && u->sees_all ? 0 : found;
-}
+#define LIMIT_MS 10000	/* of a look: nobody can attach meanwhile */
 
 /* Reads a line of fdinfo.  Returns true if it is a lock of bytes.  (flock(2)
  * and leases, which are none, have lines that look the same.) */
@@ -150,6 +145,7 @@ look_at_descriptors(const char *task, pid_t tid, void *arg)
 	    (e = readdir(fds)) != NULL; i++) {
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
+		lhi_look_step();
 		is = is_live_file(l->u, dirfd(fds), e->d_name, &ring);
 		if (!is && (!ring || !is_ring(dirfd(fds), e->d_name)))
 			continue;
@@ -204,23 +200,46 @@ lhi_live_pids_add(struct lhi_live_pids *p, pid_t pid)
 	p->n++;
 }
 
+static void
+add_mapper(struct lhi_live_users *u, pid_t pid)
+{
+	struct lhi_procstat ps;
+
+	lhi_live_pids_add(&u->mappers, pid);
+	if (u->n_mappers < LIVE_MAPPERS_MAX)
+		u->mapper[u->n_mappers++] = (struct lhi_live_mapper){ pid,
+			lhi_procstat_read(pid, 0, &ps) ? ps.start_ticks : 0 };
+}
+
 static bool
 note_process(pid_t pid, void *arg)
 {
 	struct lhi_live_users *u = arg;
-	int maps = lhi_live_users_maps(u, pid);
-	struct descriptor_look l = { u, maps != 0, false, false };
+	struct descriptor_look l = { u, true, false, false };
+	int maps;
 
-	if (maps < 0)
+	switch (lhi_process_way(pid)) {
+	case PROCESS_IN_EXEC:	/* it has no file mapped */
+		return false;
+	case PROCESS_NOT_AT_ALL:
 		lhi_live_pids_add(&u->unread, pid);
-	if (maps > 0)
-		lhi_live_pids_add(&u->mappers, pid);
+		return false;
+	default:
+		break;
+	}
+	maps = lhi_process_maps(pid, &u->in_maps);
+	if (maps < 0 && (pid != INIT || !u->sees_all))
+		lhi_live_pids_add(&u->unread, pid);
+	else if (maps > 0)
+		add_mapper(u, pid);
+	else
+		l.maps = false;
 	/* (ours are the locks of the repair) */
-	if (pid != getpid())
+	if (pid != u->self)
 		(void)lhi_processes_each_table(pid, look_at_descriptors, &l);
 	if (l.locks)
 		lhi_live_pids_add(&u->lockers, pid);
-	else if (pid != getpid() &&
+	else if (pid != u->self &&
 	    lhi_processes_each_thread(pid, look_at_call, &l))
 		lhi_live_pids_add(&u->waiters, pid);
 	return false;
@@ -241,21 +260,47 @@ learn_leaf(struct lhi_live_users *u, int fd)
 	u->leaf[strcspn(u->leaf, " ")] = '\0';	/* " (deleted)" */
 }
 
-void
-lhi_live_users_scan(struct lhi_live_users *u, int fd)
+static void
+look_at_processes(void *arg)
 {
-	struct stat st;
+	struct lhi_live_users *u = arg;
 
-	memset(u, 0, sizeof(*u));
-	if (fstat(fd, &st) != 0 || !lhi_process_maps_learn(&u->in_maps, fd)) {
-		u->incomplete = true;
-		return;
-	}
+	u->incomplete = !lhi_processes_each(note_process, u);
+}
+
+struct lhi_live_users *
+lhi_live_users_scan(int fd)
+{
+	struct lhi_live_users *u = calloc(1, sizeof(*u));
+	struct stat st;
+	pid_t at = 0;
+
+	if (u == NULL)
+		return NULL;
+	u->incomplete = true;
+	if (fstat(fd, &st) != 0 || !lhi_process_maps_learn(&u->in_maps, fd))
+		return u;
+	u->self = getpid();
 	u->dev = st.st_dev;
 	u->ino = st.st_ino;
 	learn_leaf(u, fd);
 	u->sees_all = lhi_processes_are_visible();
-	u->incomplete = !lhi_processes_each(note_process, u);
+	if (lhi_look_apart(look_at_processes, u, sizeof(*u), LIMIT_MS, &at) !=
+	    0 && at != 0)
+		lhi_live_pids_add(&u->unread, at);
+	return u;
+}
+
+bool
+lhi_live_users_has(const struct lhi_live_users *u, pid_t pid,
+    uint64_t start_ticks)
+{
+	for (unsigned i = 0; i < u->n_mappers; i++)
+		if (u->mapper[i].pid == pid && (start_ticks == 0 ||
+		    u->mapper[i].start_ticks == 0 ||
+		    u->mapper[i].start_ticks == start_ticks))
+			return true;
+	return false;
 }
 
 bool

@@ -5,11 +5,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include "offline/process_maps.h"
 
 #define LIVE_LOCKS_MAX 512	/* noted; more explain nothing */
 #define LIVE_NAMED_MAX 4	/* processes that are named */
+#define LIVE_MAPPERS_MAX 4096	/* remembered: more than a table has sessions */
 #define LIVE_LEAF_MAX 200	/* of a live file's name */
 
 struct lhi_live_lock {
@@ -21,13 +23,21 @@ struct lhi_live_pids {
 	pid_t pid[LIVE_NAMED_MAX];	/* the first of them */
 };
 
+struct lhi_live_mapper {
+	pid_t pid;
+	uint64_t start_ticks;	/* 0: not known */
+};
+
 /* What /proc says of a live file at one moment. */
 struct lhi_live_users {
+	pid_t self;		/* this process, which looks */
 	dev_t dev;		/* as stat(2) says */
 	unsigned long long ino;
 	struct lhi_maps_name in_maps;	/* as /proc/PID/maps says */
 	char leaf[LIVE_LEAF_MAX];	/* its name */
 	struct lhi_live_pids mappers;	/* processes that map the file */
+	unsigned n_mappers;
+	struct lhi_live_mapper mapper[LIVE_MAPPERS_MAX];
 	struct lhi_live_pids lockers;	/* that have locked bytes of it by a
 					 * descriptor, or may have */
 	struct lhi_live_pids waiters;	/* that wait for bytes of it */
@@ -38,12 +48,14 @@ struct lhi_live_users {
 	bool sees_all;		/* no others are hidden from us */
 };
 
-/* Looks at every process, once, for users of fd's file. */
-void lhi_live_users_scan(struct lhi_live_users *u, int fd);
+/* Looks at every process, once, for users of fd's file, within ten seconds.
+ * Returns what was seen, which the caller frees; NULL: no memory. */
+struct lhi_live_users *lhi_live_users_scan(int fd);
 
-/* Returns 1 if that process maps the file, 0 if not, -errno if that cannot be
- * seen. */
-int lhi_live_users_maps(const struct lhi_live_users *u, pid_t pid);
+/* True if that process was seen to map the file.  start_ticks 0: whenever it
+ * began. */
+bool lhi_live_users_has(const struct lhi_live_users *u, pid_t pid,
+    uint64_t start_ticks);
 
 /* True if no process maps the file.  False in doubt: some could not be seen. */
 bool lhi_live_users_none_maps(const struct lhi_live_users *u);

@@ -14,6 +14,7 @@
  * Only a hint: no decision depends on it.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include "offline/live_users.h"
 #include "offline/lockers.h"
 
@@ -64,8 +65,12 @@ lhi_lockers_describe(char *to, size_t len, const struct lhi_live_users *users)
 void
 lhi_lockers_name(char *to, size_t len, int fd)
 {
-	struct lhi_live_users users;
+	struct lhi_live_users *users = lhi_live_users_scan(fd);
 
-	lhi_live_users_scan(&users, fd);
-	lhi_lockers_describe(to, len, &users);
+	if (users != NULL)
+		lhi_lockers_describe(to, len, users);
+	else
+		(void)snprintf(to, len, "a process that was not looked for: "
+		    "out of memory");
+	free(users);
 }

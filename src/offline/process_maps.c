@@ -19,6 +19,16 @@
  *
  * A process that may not be examined gives no answer.
  *
+ * execve(2) first takes all memory from a process, but for a stack in which
+ * nothing but the new program's arguments are.  Then it closes descriptors.
+ * One of a file system that never answers stops it there, for ever if somebody
+ * wants that.  Meanwhile the kernel answers nobody who asks for the mappings of
+ * the process, nor for many other files in /proc, `stat` among them since Linux
+ * 6.18.  But `status` answers, and shows that state (PROCESS_IN_EXEC): all
+ * memory is stack.  No file can be mapped as stack (MAP_GROWSDOWN is refused).
+ * Directories are listed as well, and `fdinfo` can be read.  Only a child reads
+ * the other files (look_child.c).
+ *
  * File systems differ in the device that /proc/PID/maps names (btrfs has a
  * device for each subvolume, which only stat(2) shows). So the file is mapped
  * here first, to see how it is named.
@@ -27,10 +37,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "base/procstat.h"
+#include "offline/look_child.h"
 #include "offline/process_maps.h"
 #include "offline/processes.h"
 #include "prim/process_end.h"
@@ -93,6 +105,49 @@ read_maps(const struct lhi_maps_name *name, const char *task)
 	    lhi_process_thread_has_memory(task))
 		return 0;
 	return error != 0 ? error : found;
+}
+
+/* Reads a line "Name: N kB" of /proc/PID/status. */
+static void
+read_size(const char *line, const char *name, long *kb)
+{
+	size_t n = strlen(name);
+
+	if (strncmp(line, name, n) == 0 && line[n] == ':')
+		*kb = strtol(line + n + 1, NULL, 10);
+}
+
+/* True if that process has no memory but a stack.  False in doubt. */
+static bool
+is_in_exec(pid_t pid)
+{
+	long all = -1, stack = -2, data = -1;
+	char path[PATH_LEN], line[256];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		read_size(line, "VmSize", &all);
+		read_size(line, "VmStk", &stack);
+		read_size(line, "VmData", &data);
+	}
+	if (f != NULL)
+		(void)fclose(f);
+	return all == stack && data == 0;
+}
+
+enum lhi_process_way
+lhi_process_way(pid_t pid)
+{
+	unsigned stuck = lhi_look_times_stuck(pid);
+	char path[PATH_LEN];
+
+	if (stuck < 2 && is_in_exec(pid))
+		return PROCESS_IN_EXEC;
+	(void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return stuck > 0 && access(path, F_OK) == 0 ? PROCESS_NOT_AT_ALL :
+	    PROCESS_FREELY;
 }
 
 struct maps_look {

@@ -23,6 +23,14 @@ int lhi_process_maps(pid_t pid, const struct lhi_maps_name *name);
  * ended, nor given up its descriptors.  False in doubt. */
 bool lhi_process_thread_has_memory(const char *task);
 
+/* How a process may be looked at. */
+enum lhi_process_way {
+	PROCESS_FREELY,
+	PROCESS_IN_EXEC,	/* see process_maps.c */
+	PROCESS_NOT_AT_ALL,	/* it has kept earlier looks from ending */
+};
+enum lhi_process_way lhi_process_way(pid_t pid);
+
 /* True if that process has ended, or is the kernel's.  False in doubt. */
 bool lhi_process_has_no_memory(pid_t pid);
 

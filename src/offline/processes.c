@@ -28,6 +28,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/process.h"
+#include "offline/look_child.h"
 #include "offline/processes.h"
 #include "prim/descriptor.h"
 
@@ -58,9 +59,11 @@ lhi_processes_each(bool (*fn)(pid_t pid, void *arg), void *arg)
 
 	if (proc == NULL)
 		return false;
-	for (i = 0; i < PIDS_MAX && (pid = next_number(proc)) != 0; i++)
+	for (i = 0; i < PIDS_MAX && (pid = next_number(proc)) != 0; i++) {
+		lhi_look_at(pid);
 		if (fn(pid, arg))
 			break;
+	}
 	(void)closedir(proc);
 	return i < PIDS_MAX;
 }
@@ -96,6 +99,7 @@ lhi_processes_each_thread(pid_t pid, bool (*fn)(const char *task, pid_t tid,
 	    (tid = next_thread(dir)) != 0; i++) {
 		(void)snprintf(path, sizeof(path), "/proc/%d/task/%d",
 		    (int)pid, (int)tid);
+		lhi_look_step();
 		found = fn(path, tid, arg);
 	}
 	if (dir >= 0)

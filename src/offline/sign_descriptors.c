@@ -28,6 +28,10 @@
  * Threads may end while their descriptors are looked at.  Then another thread
  * is asked.  If none of a user's process can be looked at to the end, that is a
  * doubt.
+ *
+ * Of a process in execve(2) nothing can be copied, and who made a socket is not
+ * known (process_maps.c).  So a unix socket of it that no list has is a doubt,
+ * if the process is a user's.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -44,6 +48,7 @@
 #include "base/procstat.h"
 #include "offline/foreign_socket.h"
 #include "offline/inode_set.h"
+#include "offline/look_child.h"
 #include "offline/process_maps.h"
 #include "offline/processes.h"
 #include "offline/sign_descriptors.h"
@@ -63,6 +68,7 @@
 struct look {
 	struct lhi_sign_holders *h;
 	dev_t sockets;		/* the device of all sockets */
+	long mount;		/* the mount of all sockets, as fdinfo has it */
 	uid_t uid;		/* asked last */
 	bool uid_is_user;	/* that one can have a session */
 	pid_t pid;
@@ -81,7 +87,7 @@ is_user(struct look *l, uid_t uid)
 {
 	if (uid != l->uid) {
 		l->uid = uid;
-		l->uid_is_user = lhi_sign_files_is_user(l->h->v, uid);
+		l->uid_is_user = lhi_sign_files_is_user(&l->h->v, uid);
 	}
 	return l->uid_is_user;
 }
@@ -152,6 +158,15 @@ look_at_unlisted(struct look *l, const char *task, pid_t tid, const char *name,
 		l->refused = true;
 }
 
+/* Notes that the process has that socket open. */
+static void
+note_open(struct look *l, unsigned long ino)
+{
+	for (unsigned i = 0; i < l->h->n; i++)
+		if (l->h->socket[i].ino == ino && !l->h->socket[i].doubt)
+			l->h->socket[i].holder = l->pid;
+}
+
 static void
 look_at_descriptor(struct look *l, int dir, const char *task, pid_t tid,
     const char *name)
@@ -170,10 +185,7 @@ look_at_descriptor(struct look *l, int dir, const char *task, pid_t tid,
 		return;
 	if (!listed)
 		look_at_unlisted(l, task, tid, name, sx.stx_ino);
-	for (unsigned i = 0; i < l->h->n; i++)
-		if (l->h->socket[i].ino == sx.stx_ino &&
-		    !l->h->socket[i].doubt)
-			l->h->socket[i].holder = l->pid;
+	note_open(l, sx.stx_ino);
 }
 
 /* Looks at a table once.  Returns false if the thread has ended. */
@@ -197,6 +209,7 @@ look_once(struct look *l, const char *task, pid_t tid)
 	    i++) {
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
+		lhi_look_step();
 		look_at_descriptor(l, dirfd(fds), task, tid, e->d_name);
 		l->n++;
 	}
@@ -284,20 +297,85 @@ look_at_tables(struct look *l)
 		lhi_live_pids_add(&l->h->unread, l->pid);
 }
 
+/* A descriptor, by its fdinfo. */
+struct fdinfo {
+	long mount;
+	unsigned long ino;	/* 0: the kernel does not say */
+	bool is_unix;
+};
+
+static bool
+read_fdinfo(const char *path, struct fdinfo *d)
+{
+	FILE *f = fopen(path, "re");
+	char line[256];
+
+	*d = (struct fdinfo){ -1, 0, false };
+	if (f == NULL)
+		return false;
+	while (fgets(line, sizeof(line), f) != NULL) {
+		(void)sscanf(line, "mnt_id: %ld", &d->mount);
+		(void)sscanf(line, "ino: %lu", &d->ino);
+		d->is_unix |= strncmp(line, "scm_fds:", 8) == 0;
+	}
+	(void)fclose(f);
+	return true;
+}
+
+/* Looks at a process in execve(2): nothing of it can be copied. */
+static bool
+look_in_exec(struct look *l)
+{
+	const struct dirent *e;
+	char path[PATH_LEN];
+	bool seen = true;
+	struct fdinfo d;
+	DIR *fds;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo", (int)l->pid);
+	fds = opendir(path);
+	for (int i = 0; fds != NULL && i < DESCRIPTORS_MAX &&
+	    (e = readdir(fds)) != NULL; i++) {
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		lhi_look_step();
+		(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.12s",
+		    (int)l->pid, e->d_name);
+		if (!read_fdinfo(path, &d) || d.mount != l->mount)
+			continue;
+		seen &= d.ino != 0 && (!d.is_unix ||
+		    lhi_sign_lists_have(l->h, d.ino));
+		note_open(l, d.ino);
+	}
+	if (fds != NULL)
+		(void)closedir(fds);
+	return seen && fds != NULL;
+}
+
 static bool
 look_at_process(pid_t pid, void *arg)
 {
 	struct look *l = arg;
 	struct activity before, after = { 0, false };
+	enum lhi_process_way way = lhi_process_way(pid);
 
 	l->pid = pid;
 	l->is_users = pid != INIT && is_users_process(l, pid);
+	if (way != PROCESS_FREELY) {
+		bool seen = way == PROCESS_IN_EXEC && look_in_exec(l);
+
+		way = lhi_process_way(pid);
+		if (way != PROCESS_FREELY && !seen && l->is_users)
+			lhi_live_pids_add(&l->h->unread, pid);
+		if (way != PROCESS_FREELY)
+			return false;
+	}
 	read_activity(pid, &after);
 	for (int i = 0; i < ROUNDS; i++) {
 		l->n = 0;
 		before = after;
 		look_at_tables(l);
-		if (!l->is_users || pid == getpid() ||
+		if (!l->is_users || pid == l->h->self ||
 		    (l->n > LARGE && i + 1 == ROUNDS_LARGE))
 			break;
 		read_activity(pid, &after);
@@ -314,11 +392,17 @@ static bool
 learn_device(struct look *l)
 {
 	int one = lhi_fd_socket(SOCK_DGRAM | SOCK_CLOEXEC);
+	bool known = false;
+	char path[PATH_LEN];
+	struct fdinfo d;
 	struct stat st;
-	bool known = one >= 0 && fstat(one, &st) == 0;
 
-	if (known)
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", one);
+	if (one >= 0 && fstat(one, &st) == 0 && read_fdinfo(path, &d)) {
+		known = true;
 		l->sockets = st.st_dev;
+		l->mount = d.mount;
+	}
 	if (one >= 0)
 		(void)close(one);
 	return known;

@@ -20,22 +20,38 @@
  * threads have left and of which no process shows a socket.
  */
 #include <stdlib.h>
+#include <unistd.h>
+#include "offline/look_child.h"
 #include "offline/processes.h"
 #include "offline/sign_descriptors.h"
 #include "offline/sign_holder.h"
 
-struct lhi_sign_holders *
-lhi_sign_holders_scan(const struct lhi_view *v)
+static void
+look_for_signs(void *arg)
 {
-	struct lhi_sign_holders *h = calloc(1, sizeof(*h));
+	struct lhi_sign_holders *h = arg;
 
-	if (h == NULL)
-		return NULL;
-	h->v = v;
-	h->sees_all = lhi_processes_are_visible();
+	h->unseen = false;
 	lhi_sign_lists_read(h);
 	lhi_sign_descriptors_look(h);
 	lhi_sign_lists_free(h);
+}
+
+struct lhi_sign_holders *
+lhi_sign_holders_scan(const struct lhi_view *v, int limit_ms)
+{
+	struct lhi_sign_holders *h = calloc(1, sizeof(*h));
+	pid_t at;
+
+	if (h == NULL)
+		return NULL;
+	h->v = *v;
+	h->self = getpid();
+	h->sees_all = lhi_processes_are_visible();
+	h->unseen = true;
+	if (lhi_look_apart(look_for_signs, h, sizeof(*h), limit_ms, &at) != 0 &&
+	    at != 0)
+		lhi_live_pids_add(&h->unread, at);
 	return h;
 }
 

@@ -14,9 +14,10 @@ enum lhi_sign_found {
 };
 
 /* Looks at every list of sockets and every process, once, for the second signs
- * of a table.  Returns what was found, which the caller frees; NULL: no
- * memory. */
-struct lhi_sign_holders *lhi_sign_holders_scan(const struct lhi_view *v);
+ * of a table, for limit_ms at most.  Returns what was found, which the caller
+ * frees; NULL: no memory. */
+struct lhi_sign_holders *lhi_sign_holders_scan(const struct lhi_view *v,
+    int limit_ms);
 
 /* Returns what is known of the second sign of record idx.  If it is held, *pid
  * is a process that has it open, or stays as it is if none is seen. */

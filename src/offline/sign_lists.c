@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "offline/foreign_socket.h"
+#include "offline/look_child.h"
 #include "offline/process_maps.h"
 #include "offline/processes.h"
 #include "offline/sign_files.h"
@@ -56,12 +57,12 @@ lhi_sign_lists_note(struct lhi_sign_holders *h, unsigned long ino,
 {
 	uint32_t idx;
 
-	if (!is_sign_name(h->v, name, &idx))
+	if (!is_sign_name(&h->v, name, &idx))
 		return;
 	for (unsigned i = 0; i < h->n; i++)
 		if (h->socket[i].ino == ino && !h->socket[i].doubt)
 			return;
-	if (uid >= 0 && !lhi_sign_files_is_user(h->v, (uid_t)uid))
+	if (uid >= 0 && !lhi_sign_files_is_user(&h->v, (uid_t)uid))
 		return;
 	if (h->n == SIGN_SOCKETS_MAX)
 		h->unseen = true;
@@ -94,6 +95,7 @@ note_socket(const struct lhi_listed_socket *s, void *arg)
 {
 	struct lhi_sign_holders *h = arg;
 
+	lhi_look_step();
 	note_listed(h, s->ino);
 	lhi_sign_lists_note(h, s->ino, s->name, s->uid);
 }
@@ -120,12 +122,12 @@ read_text(struct lhi_sign_holders *h, const char *list)
 	size_t size = 0, n;
 	unsigned long idx;
 
-	n = (size_t)snprintf(id, sizeof(id), "/%016" PRIx64 "-", h->v->uuid[0]);
+	n = (size_t)snprintf(id, sizeof(id), "/%016" PRIx64 "-", h->v.uuid[0]);
 	while (f != NULL && getline(&line, &size, f) > 0)
 		for (const char *at = line; (at = strstr(at, id)) != NULL;) {
 			at += n;
 			idx = strtoul(at, &end, 10);
-			if (end != at && idx < h->v->geo.max_sessions)
+			if (end != at && idx < h->v.geo.max_sessions)
 				note_doubt(h, (uint32_t)idx);
 		}
 	h->unseen |= f == NULL || ferror(f);
@@ -148,9 +150,22 @@ is_new_net(struct lhi_sign_holders *h, int net)
 
 struct visit {
 	struct lhi_sign_holders *h;
-	int net;		/* the namespace; -1: our own */
+	int net;		/* the namespace, or a process in it */
+	bool of_process;	/* which may be one that was looked at */
 	bool entered;
 };
+
+/* True if this thread is in a namespace that was not looked at. */
+static bool
+is_here_new(struct lhi_sign_holders *h)
+{
+	int net = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	bool is_new = is_new_net(h, net);
+
+	if (net >= 0)
+		(void)close(net);
+	return is_new;
+}
 
 /* Reads the list of a namespace, in a thread that has entered it. */
 static void *
@@ -158,7 +173,9 @@ visit_net(void *arg)
 {
 	struct visit *t = arg;
 
-	t->entered = t->net < 0 || setns(t->net, CLONE_NEWNET) == 0;
+	t->entered = setns(t->net, CLONE_NEWNET) == 0;
+	if (t->entered && t->of_process && !is_here_new(t->h))
+		return NULL;
 	for (int i = 0; t->entered && i < READS; i++)
 		if (lhi_foreign_sockets_each(note_socket, t->h) != 0)
 			read_text(t->h, "/proc/thread-self/net/unix");
@@ -168,7 +185,7 @@ visit_net(void *arg)
 void
 lhi_sign_lists_net(struct lhi_sign_holders *h, int net, const char *list)
 {
-	struct visit t = { h, net, false };
+	struct visit t = { h, net, false, false };
 	pthread_t thread;
 
 	if (is_new_net(h, net)) {
@@ -179,6 +196,22 @@ lhi_sign_lists_net(struct lhi_sign_holders *h, int net, const char *list)
 		h->unseen |= !t.entered && list == NULL;
 	}
 	(void)close(net);
+}
+
+/* Reads the list of that process's network namespace, if it was not read yet.
+ * Does not wait for its execve(2). */
+static bool
+look_at_net_of(struct lhi_sign_holders *h, pid_t pid)
+{
+	struct visit t = { h, lhi_foreign_thread_open(pid), true, false };
+	pthread_t thread;
+
+	if (t.net < 0)
+		return errno == ESRCH;
+	if (pthread_create(&thread, NULL, visit_net, &t) == 0)
+		(void)pthread_join(thread, NULL);
+	(void)close(t.net);
+	return t.entered;
 }
 
 struct net_look {
@@ -218,9 +251,16 @@ static bool
 look_at_nets(pid_t pid, void *arg)
 {
 	struct net_look l = { arg, pid, false };
+	enum lhi_process_way way;
 
 	if (pid == INIT)
 		return false;
+	way = lhi_process_way(pid);
+	if (way != PROCESS_FREELY) {
+		if (way == PROCESS_NOT_AT_ALL || !look_at_net_of(l.h, pid))
+			lhi_live_pids_add(&l.h->unread, pid);
+		return false;
+	}
 	for (int i = 0; i < TRIES; i++) {
 		(void)lhi_processes_each_thread(pid, look_at_thread, &l);
 		if (l.seen || lhi_process_has_no_memory(pid))
@@ -242,7 +282,7 @@ compare_inodes(const void *a, const void *b)
 void
 lhi_sign_lists_read(struct lhi_sign_holders *h)
 {
-	struct net_look own = { h, getpid(), false };
+	struct net_look own = { h, h->self, false };
 
 	h->nets.max = NETS_MAX;
 	(void)look_at_thread("/proc/thread-self", 0, &own);

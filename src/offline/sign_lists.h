@@ -20,7 +20,8 @@ struct lhi_sign_socket {
 
 /* The second signs of a table that the kernel shows at one moment. */
 struct lhi_sign_holders {
-	const struct lhi_view *v;
+	struct lhi_view v;	/* a copy: its table is not used here */
+	pid_t self;		/* this process, which looks */
 	unsigned n;
 	size_t n_listed, n_sorted, room;
 	bool unseen;		/* there may be more */
