@@ -178,7 +178,7 @@ help:
 	@echo 'make format-update	write the byte maps of doc/format.md anew'
 	@echo 'make loops-update	write the list of doc/loops.md anew'
 	@echo 'check-unit -release -memcheck -tsan -command -env -daemon -shim -cluster'
-	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -flips -arm64 -packages -model -abi -layout -bench -curves, lint: the layers of check'
+	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -flips -arm64 -packages -peers -model -abi -layout -bench -curves, lint: the layers of check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
 # sections 3 and 7: made from the headers' comments
@@ -529,7 +529,7 @@ check: deps-check
 # on from there.  The two searches without an end take as long as is said:
 # make check-all CHAOS_SECONDS=3600 FUZZ_SECONDS=600 (a fuzzer).
 ALL_LAYERS ?= lint analyze abi layout bench curves model unit memcheck command env daemon shim cluster replay \
-	   mutants crash stop double fuzz fence flips release arm64 packages chaos tsan fuzz-search
+	   mutants crash stop double fuzz fence flips release arm64 packages peers chaos tsan fuzz-search
 check-all: deps-check deps-all deps-packages deps-arm64 deps-curves
 	@tests/layers --all $(ALL_LAYERS)
 
@@ -609,6 +609,14 @@ check-packages: deps-packages
 	$(call ready,packages)
 	@LEASEHOLD=$(abspath $(TOOL)) tests/prove -j1 tests/packages/build.t \
 	    $(filter-out %/build.t,$(PACKAGES))
+
+# Other projects' own tests over ours.  Their sources are fetched from Debian's
+# archive; nothing of them is in the tree.
+NEEDS_peers = tool
+.PHONY: check-peers
+check-peers: deps-check
+	$(call ready,peers)
+	@LEASEHOLD=$(abspath $(TOOL)) $(PROVE) $(wildcard tests/peers/*.t)
 
 NEEDS_env = tool lib $(ENV_OPS)
 .PHONY: check-env
