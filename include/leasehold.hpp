@@ -675,6 +675,12 @@ public:
 	}
 	std::uint64_t token() const { return state().lease.token; }
 	void
+	extend(milliseconds ttl)
+	{
+		detail::check(lh_lock_extend(lock_.get(), ttl.count(),
+		    nullptr));
+	}
+	void
 	renew_every(milliseconds every)
 	{
 		detail::check(lh_lock_renew_every(lock_.get(),

@@ -291,6 +291,7 @@ def _load():
             "lh_lock_acquire": [p, POINTER(_AcquireOpts)],
             "lh_lock_release": [p], "lh_lock_close": [p],
             "lh_lock_valid": [p], "lh_lock_renew_every": [p, c_int64],
+            "lh_lock_extend": [p, c_int64, p],
             "lh_lock_state": [p, POINTER(_LockState)],
             "lh_lock_watch": [p, c_uint32, POINTER(p)], "lh_watch_fd": [p],
             "lh_watch_next": [p, POINTER(Event)], "lh_watch_close": [p],
@@ -1011,6 +1012,10 @@ class Lock(_Released):
                    _errno.EINVAL):
             tokens.append(lease.token)
         return tokens
+
+    def extend(self, ttl):
+        """Move the deadline to ttl seconds from now, also for renewals."""
+        _check(_lib.lh_lock_extend(self.p, _ms(ttl), None))
 
     def renew_every(self, seconds):
         """None: every third of the ttl; 0: never again."""

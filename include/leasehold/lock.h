@@ -195,6 +195,21 @@ int lh_lock_close(struct lh_lock *lock);
 int lh_lock_renew_every(struct lh_lock *lock, int64_t every_ms);
 
 /*
+ * Moves the deadline to ttl_ms from now, which may be sooner than before, and
+ * returns it in *expires_ns (table clock; or NULL).  Renewals are by that ttl
+ * from now on.  Watches get LH_EVENT_RENEWED.  Of many keys, all are extended,
+ * and *expires_ns is the first end of them.
+ *
+ * Returns 0, or
+ *	-ESTALE: it is lost, which is reported, or was released;
+ *	-ENOLCK: this handle never acquired it;
+ *	-EINVAL: ttl_ms out of range, its table was closed; -EPERM;
+ *	others: as lh_extend().  Watches get LH_EVENT_FAILED, and renewals are
+ *	by the ttl of before.
+ */
+int lh_lock_extend(struct lh_lock *lock, int64_t ttl_ms, int64_t *expires_ns);
+
+/*
  * Checks whether it is held now, by the precise clock and the deadline that was
  * last known.  Returns 0 if it is; -ESTALE if not; -EPERM. Never waits, and
  * takes no lock before that deadline: call it as often as you like.  Past it

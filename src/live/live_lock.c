@@ -172,6 +172,21 @@ fail_table_closed(void)
 	    "again, and make another handle");
 }
 
+static int
+fail_ttl(int64_t ttl_ms)
+{
+	return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to 30 days",
+	    (long long)ttl_ms);
+}
+
+static int
+fail_never_held(const struct lh_lock *l, const char *what)
+{
+	return lhi_fail(-ENOLCK, "this handle has never acquired '%.64s', so "
+	    "there is nothing to %s: call lh_lock_acquire() first, and look at "
+	    "its result", l->key, what);
+}
+
 /* Makes the lease, which was seen to be held, the handle's. */
 static int
 begin_holding(struct lh_lock *l, const struct lh_lease *lease, int64_t ttl_ms)
@@ -207,8 +222,7 @@ lh_lock_adopt(struct lh *lh, const struct lh_lease *lease, int64_t ttl_ms,
 	if (error == 0)
 		error = check_opts(o, out);
 	if (error == 0 && (ttl_ms < 1 || ttl_ms > LH_TTL_MAX_MS))
-		error = lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to "
-		    "30 days", (long long)ttl_ms);
+		error = fail_ttl(ttl_ms);
 	if (error != 0)
 		return error;
 	item.mode = lease->mode;
@@ -340,9 +354,7 @@ lh_lock_release(struct lh_lock *l)
 		error = lhi_fail(-ESTALE, "the lease on '%.64s' had been lost",
 		    l->items[l->which].key);
 	} else if (error == 0 && !l->was_held) {
-		error = lhi_fail(-ENOLCK, "this handle has never acquired "
-		    "'%.64s', so there is nothing to release: call "
-		    "lh_lock_acquire() first, and look at its result", l->key);
+		error = fail_never_held(l, "release");
 	}
 	lhi_live_unlock();
 	return error;
@@ -387,6 +399,31 @@ lh_lock_renew_every(struct lh_lock *l, int64_t every_ms)
 		lhi_live_reschedule(l);
 	lhi_live_unlock();
 	return 0;
+}
+
+int
+lh_lock_extend(struct lh_lock *l, int64_t ttl_ms, int64_t *expires_ns)
+{
+	int error = check_handle(l);
+
+	if (error != 0)
+		return error;
+	if (ttl_ms < 1 || ttl_ms > LH_TTL_MAX_MS)
+		return fail_ttl(ttl_ms);
+	lhi_live_lock();
+	if (l->lh == NULL)
+		error = fail_table_closed();
+	else if (!l->was_held)
+		error = fail_never_held(l, "extend");
+	else
+		error = lhi_live_extend_by(l, ttl_ms);
+	if (error == -ESTALE)
+		error = lhi_fail(-ESTALE, "'%.64s' is not held, or not any "
+		    "more", l->items[l->which].key);
+	if (error == 0 && expires_ns != NULL)
+		*expires_ns = l->expires_ns;
+	lhi_live_unlock();
+	return error;
 }
 
 static bool

@@ -296,7 +296,8 @@ retry_later(struct lh_lock *l, int64_t now, uint32_t i, int error)
 	lhi_live_notify(l, LH_EVENT_FAILED);
 }
 
-static void
+/* Returns 0; -ESTALE: it is lost; -errno: to be tried again. */
+static int
 renew_leases(struct lh_lock *l, int64_t now)
 {
 	uint32_t failed = 0;
@@ -306,11 +307,11 @@ renew_leases(struct lh_lock *l, int64_t now)
 		e = lhi_live_extend(l->lh, &l->leases[i], l->ttl_ms);
 		if (e == -ESTALE) {
 			lhi_live_lose(l, i);
-			return;
+			return e;
 		}
 		if (e == -EUCLEAN && !lhi_view_sound(&l->lh->v)) {
 			lhi_live_end(l, LH_LOSS_TABLE);
-			return;
+			return -ESTALE;
 		}
 		if (e != 0) {
 			failed = i;
@@ -321,7 +322,7 @@ renew_leases(struct lh_lock *l, int64_t now)
 	atomic_store(&l->until_ns, l->expires_ns);
 	if (error != 0) {
 		retry_later(l, now, failed, error);
-		return;
+		return error;
 	}
 	l->error = 0;
 	l->renewed_ns = now;
@@ -330,6 +331,7 @@ renew_leases(struct lh_lock *l, int64_t now)
 	l->failures = 0;
 	l->renewals++;
 	lhi_live_notify(l, LH_EVENT_RENEWED);
+	return 0;
 }
 
 /* Under policy live others may have moved a deadline on.  Returns false if that
@@ -389,7 +391,7 @@ serve_handle(struct lh_lock *l)
 		return;
 	now = lhi_clock_ns(l->clock);
 	if (now >= lhi_live_renew_at(l))
-		renew_leases(l, now);
+		(void)renew_leases(l, now);
 	if (l->status != LH_LOCK_HELD)
 		return;
 	if (!l->warned && l->warn_ns != 0 &&
@@ -400,6 +402,25 @@ serve_handle(struct lh_lock *l)
 	}
 	(void)RB_REMOVE(timers, &timers, l);
 	schedule_handle(l);
+}
+
+int
+lhi_live_extend_by(struct lh_lock *l, int64_t ttl_ms)
+{
+	int64_t before = l->ttl_ms;
+	int error = -ESTALE;
+
+	if (lhi_live_is_held(l, true)) {
+		l->ttl_ms = ttl_ms;
+		error = renew_leases(l, lhi_clock_ns(l->clock));
+	}
+	if (error != 0)
+		l->ttl_ms = before;
+	if (l->status == LH_LOCK_HELD) {
+		(void)RB_REMOVE(timers, &timers, l);
+		schedule_handle(l);
+	}
+	return error;
 }
 
 /* Its leases are held. */

@@ -153,6 +153,10 @@ uint32_t lhi_wakeup_next_rung(struct lh **which);
 void lhi_wakeup_sleep(int64_t until_ns);
 void lhi_wakeup_forget(void);
 
+/* Extends its leases, and is to renew them by that ttl; lock held.  Returns 0;
+ * -ESTALE: it is not held (any more), which is reported; -errno. */
+int lhi_live_extend_by(struct lh_lock *l, int64_t ttl_ms);
+
 /* Applies a change of renew_ms; lock held. */
 void lhi_live_reschedule(struct lh_lock *l);
 

@@ -128,7 +128,7 @@ OWN = {
     ("lh_key_acquire", "lease"): "room",
     ("lh_sem_acquire", "permit"): "room",
     ("lh_ticket_finish", "lease"): "room",
-    ("lh_lock_lease", "lease"): "room",
+    ("lh_lock_lease", "lease"): "room", ("lh_lock_extend", "expires_ns"): "room",
     ("lh_lease_recall", "lease"): "room",
     ("lh_session_info", "info"): "sized", ("lh_lease_info", "info"): "sized",
     ("lh_gate_check", "token"): 7, ("lh_gate_open", "resource"): None,

@@ -29,6 +29,7 @@ nulls(void)
 	is(lh_lock_valid(NULL), -EINVAL, "valid");
 	is(lh_lock_state(NULL, &s), -EINVAL, "state");
 	is(lh_lock_renew_every(NULL, 0), -EINVAL, "renew_every");
+	is(lh_lock_extend(NULL, 1, NULL), -EINVAL, "extend");
 	is(lh_lock_watch(NULL, 0, &w), -EINVAL, "watch");
 	is(lh_watch_fd(NULL), -EINVAL, "fd");
 	is(lh_watch_next(NULL, &e), -EINVAL, "next");
@@ -70,6 +71,8 @@ bad_options(void)
 	is(lh_lock_release(l), 0, "released");
 	is(lh_lock_release(l), 0, "again, harmlessly");
 	is(lh_lock_acquire(l, NULL), 0, "acquired again");
+	is(lh_lock_extend(l, 0, NULL), -EINVAL, "extended by 0");
+	is(lh_lock_extend(l, LH_TTL_MAX_MS + 1, NULL), -EINVAL, "or too much");
 	is(lh_lock_renew_every(l, -2), -EINVAL, "an interval below");
 	is(lh_lock_renew_every(l, LH_TTL_MAX_MS + 1), -EINVAL, "or above");
 	is(lh_lock_state(l, NULL), -EINVAL, "no state");

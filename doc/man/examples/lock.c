@@ -36,6 +36,18 @@ keep_lease(struct lh *lh, const struct lh_lease *lease, struct lh_lock **lock)
 	return lh_lock_adopt(lh, lease, 10000, &o, lock);
 }
 
+/* Asks for ten minutes, and prints when they end. */
+static int
+ask_for_more_time(struct lh_lock *lock)
+{
+	int64_t expires_ns;
+	int e = lh_lock_extend(lock, 600000, &expires_ns);
+
+	if (e == 0)
+		printf("until %" PRId64 "\n", expires_ns);
+	return e;
+}
+
 /* Lets the lease end at its deadline from now on. */
 static int
 stop_renewing(struct lh_lock *lock)
@@ -116,7 +128,8 @@ main(void)
 	    work_under_live_handle(lh, 3) != 0 ||
 	    lh_acquire(lh, "k", NULL, &lease) != 0 ||
 	    keep_lease(lh, &lease, &lock) != 0 || print_state(lock) != 0 ||
-	    stop_renewing(lock) != 0 || watch_release(lock) != 0 ||
+	    ask_for_more_time(lock) != 0 || stop_renewing(lock) != 0 ||
+	    watch_release(lock) != 0 ||
 	    lh_lock_close(lock) != 0 || rotate_if_free(lh, &runs) != 0 ||
 	    runs != 1)
 		return EXIT_FAILURE;
