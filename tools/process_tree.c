@@ -44,12 +44,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "process_tree.h"
 
 #define DEPTH_MAX 100000	/* of the tree */
+#define CLIMBS 10		/* from a process to us */
+#define PROCESSES_MAX 64	/* pidfds of strangers, of a quarter of ours */
 
 struct process {
 	pid_t pid, parent, group;
@@ -65,7 +68,7 @@ struct process_list {
 
 struct stranger {
 	pid_t pid;
-	int process;		/* a pidfd; -1: the kernel has none */
+	int process;		/* a pidfd; -1: none */
 };
 
 static struct stranger *strangers;	/* at process_tree_begin() */
@@ -77,8 +80,8 @@ open_process(pid_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-/* Returns false if the process is gone. */
-static bool
+/* Returns 1; 0: the process is gone; -errno: it cannot be read. */
+static int
 read_process(pid_t pid, struct process *p)
 {
 	char path[64], line[128];
@@ -87,7 +90,8 @@ read_process(pid_t pid, struct process *p)
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	f = fopen(path, "re");
 	if (f == NULL)
-		return false;
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ?
+		    -errno : 0;
 	*p = (struct process){ .pid = pid, .group = getpgid(pid) };
 	while (p->threads == 0 && fgets(line, sizeof(line), f) != NULL) {
 		(void)sscanf(line, "State: %c", &p->state);
@@ -116,6 +120,7 @@ static int
 read_all_processes(struct process_list *pic)
 {
 	struct dirent *d;
+	int found = 0;
 	char *end;
 	long pid;
 	DIR *dir;
@@ -125,7 +130,7 @@ read_all_processes(struct process_list *pic)
 	dir = opendir("/proc");
 	if (dir == NULL)
 		return -errno;
-	while ((d = readdir(dir)) != NULL) {
+	while (found >= 0 && (d = readdir(dir)) != NULL) {
 		pid = strtol(d->d_name, &end, 10);
 		if (*end != '\0' || pid <= 0)
 			continue;
@@ -141,11 +146,11 @@ read_all_processes(struct process_list *pic)
 			pic->all = all;
 			pic->room = room;
 		}
-		if (read_process((pid_t)pid, &pic->all[pic->n]))
-			pic->n++;
+		found = read_process((pid_t)pid, &pic->all[pic->n]);
+		pic->n += found > 0;
 	}
 	(void)closedir(dir);
-	return 0;
+	return found < 0 ? found : 0;
 }
 
 static int
@@ -198,18 +203,33 @@ mark_descendants(struct process_list *pic)
 	}
 }
 
+/* True if the parents lead from the process to us.  *gone: one of them is no
+ * more, so its children have another parent by now. */
 static bool
-is_descendant(pid_t pid)
+leads_here(pid_t pid, bool *gone)
 {
 	pid_t me = getpid();
 	struct process p;
 
-	for (int i = 0; i < DEPTH_MAX && pid != me; i++) {
-		if (is_stranger(pid) || !read_process(pid, &p))
+	for (int i = 0; i < DEPTH_MAX && pid != me && !*gone; i++) {
+		if (is_stranger(pid) || pid <= 1)
 			return false;
+		*gone = read_process(pid, &p) <= 0;
 		pid = p.parent;
 	}
-	return pid == me;
+	return pid == me && !*gone;
+}
+
+static bool
+is_descendant(pid_t pid)
+{
+	bool found = false, gone = true;
+
+	for (int i = 0; i < CLIMBS && gone; i++) {
+		gone = false;
+		found = leads_here(pid, &gone);
+	}
+	return found;
 }
 
 static void
@@ -235,18 +255,23 @@ void
 process_tree_begin(void)
 {
 	struct process_list before = { 0 };
+	size_t most = PROCESSES_MAX;
+	struct rlimit limit;
 	int status;
 
 	if (waitpid(-1, &status, WNOHANG) < 0)
 		return;			/* no children: the usual case */
 	if (read_all_processes(&before) == 0)
 		mark_descendants(&before);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	    limit.rlim_cur / 4 < most)
+		most = (size_t)(limit.rlim_cur / 4);
 	strangers = calloc(before.n, sizeof(*strangers));
 	for (size_t i = 0; strangers != NULL && i < before.n; i++)
 		if (before.all[i].ours)
 			strangers[n_strangers++] = (struct stranger){
-				before.all[i].pid,
-				open_process(before.all[i].pid) };
+				before.all[i].pid, n_strangers < most ?
+				open_process(before.all[i].pid) : -1 };
 	free(before.all);
 }
 

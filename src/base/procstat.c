@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "base/freezer.h"
 #include "base/procstat.h"
+#include "base/procstatus.h"
 
 #define STATE_TO_FLAGS 6	/* fields from the state to the flags */
 #define FLAGS_TO_START 13	/* and from there to the start time */
@@ -151,6 +152,10 @@ lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps)
 	char path[64];
 	bool seen;
 
+	if (lhi_procstatus_find_in_exec(pid)) {
+		errno = saved;
+		return false;
+	}
 	if (tid != 0)
 		(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/stat",
 		    (int)pid, (int)tid);

@@ -21,7 +21,8 @@ struct lhi_procstat {
 
 /* Reads the state of a process, or of its thread `tid` if that is not 0.  A
  * process's state covers all its threads: 'Z' only if none is left, 'T' only if
- * none runs.  Returns false if it is not visible.  errno is unchanged. */
+ * none runs.  Returns false if it is not visible, or is in the middle of
+ * execve(2) (procstatus.h).  errno is unchanged. */
 bool lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps);
 
 /* True if the process is seen to run: one of its first 64 threads runs, sleeps

@@ -74,8 +74,8 @@
 #define BEGIN_TRIES 100		/* a session that is just beginning finishes */
 #define NAMES_MAX 400
 #define LINE_MAX 240
-#define SIGNS_MS 60000		/* of a look for signs: others go on */
-#define SIGNS_LOCKED_MS 10000	/* nobody can attach meanwhile */
+#define SIGNS_MS 120000		/* of a look for signs: others go on */
+#define SIGNS_LOCKED_MS 20000	/* nobody can attach meanwhile */
 
 enum found { FOUND_DEAD, FOUND_ALIVE, FOUND_OTHER, FOUND_UNKNOWN,
 	FOUND_SIGN, FOUND_SIGN_UNKNOWN };
@@ -269,7 +269,8 @@ add_unknown(struct tally *t, const struct lhi_live_users *users)
 		(void)snprintf(one, sizeof(one), "a process that was not "
 		    "found and has the bytes of %u records locked, perhaps "
 		    "%s, which could not be examined", t->unknown,
-		    users->unread.n > 0 ? names : "one of too many processes");
+		    users->unread.n > 0 ? names : users->error != 0 ?
+		    "any process" : "one of too many processes");
 	add_user(t, one);
 }
 
@@ -399,7 +400,7 @@ look_and_lock(struct lhi_exclusive_use *a, struct seen *seen,
 	lock_records(a, seen);
 	lhi_point("declare.locked");
 	if (needs_users(a, seen)) {
-		*users = lhi_live_users_scan(a->live_fd);
+		*users = lhi_live_users_scan(a->live_fd, true);
 		if (*users == NULL)
 			return lhi_fail(-ENOMEM, "out of memory");
 	}
@@ -461,7 +462,8 @@ lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
 		if (users != NULL)
 			lhi_lockers_describe(one, sizeof(one), users);
 		else
-			lhi_lockers_name(one, sizeof(one), a->live_fd);
+			lhi_lockers_name_apart(one, sizeof(one),
+			    a->live_fd);
 		(void)snprintf(line, sizeof(line), "the bytes of %u sessions "
 		    "that do not live are locked by %s", t.foreign, one);
 		fn(line, arg);

@@ -26,6 +26,7 @@
 #include "offline/exclusive_use.h"
 #include "offline/lockers.h"
 #include "base/error.h"
+#include "prim/bytelock.h"
 #include "prim/sigbus.h"
 #include "proc/map.h"
 #include "shm/live_file.h"
@@ -69,8 +70,11 @@ lhi_exclusive_use_unmap(struct lhi_exclusive_use *a)
 {
 	if (a->base != NULL)
 		lhi_sigbus_unmap(a->base, a->v.geo.object_len);
-	if (a->live_fd >= 0)
+	if (a->live_fd >= 0) {
+		/* a child that looked (look_child.c) may have it still */
+		(void)lhi_bytes_unlock(a->live_fd);
 		(void)close(a->live_fd);
+	}
 	if (a->removal >= 0)
 		lhi_removal_unlock(a->v.path, a->removal);
 }

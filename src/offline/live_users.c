@@ -47,7 +47,7 @@
 #define SESSION_BYTES 2		/* that a session locks (session_bytes.c) */
 #define PATH_LEN 300
 #define INIT 1
-#define LIMIT_MS 10000	/* of a look: nobody can attach meanwhile */
+#define LIMIT_MS 20000	/* of a look: nobody can attach meanwhile */
 
 /* Reads a line of fdinfo.  Returns true if it is a lock of bytes.  (flock(2)
  * and leases, which are none, have lines that look the same.) */
@@ -158,6 +158,51 @@ look_at_descriptors(const char *task, pid_t tid, void *arg)
 	return false;
 }
 
+/* Reads a descriptor's fdinfo.  A lock has the inode of its file. */
+static void
+read_locks(struct descriptor_look *l, const char *path)
+{
+	char *line = NULL, inode[32];
+	FILE *f = fopen(path, "re");
+	struct lhi_live_lock lock;
+	size_t size = 0;
+
+	(void)snprintf(inode, sizeof(inode), ":%llu ", l->u->ino);
+	while (f != NULL && getline(&line, &size, f) > 0) {
+		if (strstr(line, inode) == NULL || !is_byte_lock(line, &lock))
+			continue;
+		l->locks = true;
+		if (l->u->n_locks < LIVE_LOCKS_MAX)
+			l->u->lock[l->u->n_locks++] = lock;
+	}
+	free(line);
+	if (f != NULL)
+		(void)fclose(f);
+}
+
+/* Looks at the descriptors of a process in execve(2). */
+static void
+look_at_fdinfo(struct descriptor_look *l, pid_t pid)
+{
+	const struct dirent *e;
+	char path[PATH_LEN];
+	DIR *fds;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo", (int)pid);
+	fds = opendir(path);
+	for (int i = 0; fds != NULL && i < DESCRIPTORS_MAX &&
+	    (e = readdir(fds)) != NULL; i++) {
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		lhi_look_step();
+		(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.12s",
+		    (int)pid, e->d_name);
+		read_locks(l, path);
+	}
+	if (fds != NULL)
+		(void)closedir(fds);
+}
+
 /* Looks whether that thread is in a call that waits for bytes of the file. */
 static bool
 look_at_call(const char *task, pid_t tid, void *arg)
@@ -216,10 +261,16 @@ note_process(pid_t pid, void *arg)
 {
 	struct lhi_live_users *u = arg;
 	struct descriptor_look l = { u, true, false, false };
+	struct lhi_procstatus status;
 	int maps;
 
-	switch (lhi_process_way(pid)) {
+	switch (lhi_process_way(pid, &status)) {
 	case PROCESS_IN_EXEC:	/* it has no file mapped */
+		l.maps = false;
+		if (lhi_look_times_stuck(pid) == 0)
+			look_at_fdinfo(&l, pid);
+		if (l.locks)
+			lhi_live_pids_add(&u->lockers, pid);
 		return false;
 	case PROCESS_NOT_AT_ALL:
 		lhi_live_pids_add(&u->unread, pid);
@@ -269,7 +320,7 @@ look_at_processes(void *arg)
 }
 
 struct lhi_live_users *
-lhi_live_users_scan(int fd)
+lhi_live_users_scan(int fd, bool apart)
 {
 	struct lhi_live_users *u = calloc(1, sizeof(*u));
 	struct stat st;
@@ -285,8 +336,12 @@ lhi_live_users_scan(int fd)
 	u->ino = st.st_ino;
 	learn_leaf(u, fd);
 	u->sees_all = lhi_processes_are_visible();
-	if (lhi_look_apart(look_at_processes, u, sizeof(*u), LIMIT_MS, &at) !=
-	    0 && at != 0)
+	if (!apart)
+		look_at_processes(u);
+	else
+		u->error = lhi_look_apart(look_at_processes, u, sizeof(*u),
+		    LIMIT_MS, &at);
+	if (at != 0)
 		lhi_live_pids_add(&u->unread, at);
 	return u;
 }

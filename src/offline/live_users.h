@@ -45,12 +45,14 @@ struct lhi_live_users {
 	struct lhi_live_lock lock[LIVE_LOCKS_MAX];
 	struct lhi_live_pids unread;	/* whose mappings could not be seen */
 	bool incomplete;	/* not every process was looked at */
+	int error;		/* none was: the errno, below 0; or 0 */
 	bool sees_all;		/* no others are hidden from us */
 };
 
-/* Looks at every process, once, for users of fd's file, within ten seconds.
- * Returns what was seen, which the caller frees; NULL: no memory. */
-struct lhi_live_users *lhi_live_users_scan(int fd);
+/* Looks at every process, once, for users of fd's file.  `apart`: in a child,
+ * within 20 s (look_child.c).  Returns what was seen, which the caller frees;
+ * NULL: no memory. */
+struct lhi_live_users *lhi_live_users_scan(int fd, bool apart);
 
 /* True if that process was seen to map the file.  start_ticks 0: whenever it
  * began. */

@@ -15,6 +15,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "offline/live_users.h"
 #include "offline/lockers.h"
 
@@ -25,7 +26,10 @@ name_unseen(char *to, size_t len, const struct lhi_live_users *users)
 	char names[160];
 
 	lhi_live_users_name(&users->unread, names, sizeof(names));
-	if (users->unread.n == 0)
+	if (users->error != 0)
+		(void)snprintf(to, len, "a process that could not be looked "
+		    "for (%s)", strerror(-users->error));
+	else if (users->unread.n == 0)
 		(void)snprintf(to, len, "a process that cannot be found: none "
 		    "that is seen has it open or mapped");
 	else if (users->sees_all)
@@ -62,10 +66,10 @@ lhi_lockers_describe(char *to, size_t len, const struct lhi_live_users *users)
 		name_unseen(to, len, users);
 }
 
-void
-lhi_lockers_name(char *to, size_t len, int fd)
+static void
+look_and_describe(char *to, size_t len, int fd, bool apart)
 {
-	struct lhi_live_users *users = lhi_live_users_scan(fd);
+	struct lhi_live_users *users = lhi_live_users_scan(fd, apart);
 
 	if (users != NULL)
 		lhi_lockers_describe(to, len, users);
@@ -73,4 +77,16 @@ lhi_lockers_name(char *to, size_t len, int fd)
 		(void)snprintf(to, len, "a process that was not looked for: "
 		    "out of memory");
 	free(users);
+}
+
+void
+lhi_lockers_name(char *to, size_t len, int fd)
+{
+	look_and_describe(to, len, fd, false);
+}
+
+void
+lhi_lockers_name_apart(char *to, size_t len, int fd)
+{
+	look_and_describe(to, len, fd, true);
 }

@@ -9,6 +9,9 @@
  * "python3 (pid 4711)", or "a process that you may not see". */
 void lhi_lockers_name(char *to, size_t len, int fd);
 
+/* The same, by a look in a child: for a repair (look_child.c). */
+void lhi_lockers_name_apart(char *to, size_t len, int fd);
+
 /* The same, of a look that was made. */
 struct lhi_live_users;
 void lhi_lockers_describe(char *to, size_t len,

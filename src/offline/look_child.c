@@ -9,17 +9,20 @@
  * may wait for as long as a stranger likes.  It can be killed meanwhile.  Not
  * even that is certain of a look that copied such a descriptor and closes it.
  *
- * So a child looks, and is killed if it makes no step for STUCK_MS.  It has no
- * descriptor of this process, so nothing of a table depends on whether it ends:
- * no lock, and no reader of its output.  (What maps a live file is not copied
- * into a child: prim/bytelock.h.)
+ * So a child looks, and is killed if it makes no step for STUCK_MS.  It closes
+ * all descriptors first, so nobody depends on whether it ends: no lock, and no
+ * reader of its output.  (What maps a live file is not copied into a child:
+ * prim/bytelock.h.  If a descriptor of the program's itself never answers to
+ * close(2), the child may keep some.  So the locks of a repair are unlocked,
+ * not only closed.)
  *
  * Then another child begins anew.  It learns where the first one was stuck, and
  * does not look there in the same way (lhi_look_times_stuck()).  Processes that
  * move in and out of execve(2) all the time can stop one child after the other.
  * So there are CHILDREN_MAX of them, within the caller's limit.
  *
- * This process reads nothing that can wait.
+ * A program's own handlers of fork() run.  So a program must not call a repair
+ * with what they need; lh_open() makes no child.
  */
 #include <errno.h>
 #include <signal.h>
@@ -28,6 +31,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,7 +43,7 @@
 #define CHILDREN_MAX 9
 #define PAUSE_MIN_NS 50000	/* between two questions whether it has ended */
 #define PAUSE_MAX_NS 3000000
-#define REAP_TRIES 10		/* of a child that was killed */
+#define REAP_TRIES 300		/* of a child that was killed: a second */
 
 /* Shared with the child. */
 struct look {
@@ -84,12 +88,18 @@ lhi_look_times_stuck(pid_t pid)
 	return n;
 }
 
-/* Begins a child.  Returns its pid, or -errno. */
-static pid_t
-begin_child(struct look *l, void (*fn)(void *result))
+/* A child, and its pidfd; -1: the kernel has none. */
+struct child {
+	pid_t pid;
+	int process;
+};
+
+/* Begins a child.  Returns 0; -errno. */
+static int
+begin_child(struct child *c, struct look *l, void (*fn)(void *result))
 {
 	sigset_t all, before;
-	pid_t pid;
+	pid_t pid, parent = getpid();
 
 	/* no handler of the program runs in the child */
 	(void)sigfillset(&all);
@@ -97,15 +107,29 @@ begin_child(struct look *l, void (*fn)(void *result))
 	pid = fork();
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1);
 		closefrom(0);
 		ours = l;
 		fn(l->result);
 		atomic_store(&l->done, true);
 		_exit(0);
 	}
-	pid = pid < 0 ? -errno : pid;
+	c->pid = pid < 0 ? -errno : pid;
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return pid;
+	c->process = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+	return pid < 0 ? c->pid : 0;
+}
+
+/* (the program may have waited for it, and its number be another's) */
+static void
+kill_child(const struct child *c)
+{
+	if (c->process >= 0)
+		(void)syscall(SYS_pidfd_send_signal, c->process, SIGKILL, NULL,
+		    0);
+	else
+		(void)kill(c->pid, SIGKILL);
 }
 
 /* True if the child has ended.  (The program may have waited for it.) */
@@ -118,7 +142,7 @@ has_ended(pid_t pid)
 /* Waits until the child has ended, is stuck, or the time is up.  Then kills it.
  * One that does not end by that is left to itself. */
 static void
-wait_for_child(const struct look *l, pid_t pid, int64_t until_ns)
+wait_for_child(const struct look *l, const struct child *c, int64_t until_ns)
 {
 	struct timespec pause = { 0, PAUSE_MIN_NS };
 	int64_t now = now_ns(), moved = now;
@@ -126,7 +150,7 @@ wait_for_child(const struct look *l, pid_t pid, int64_t until_ns)
 
 	/* ends: at the latest at until_ns */
 	while (now < until_ns && now < moved + STUCK_MS * NS_PER_MS) {
-		if (has_ended(pid))
+		if (has_ended(c->pid))
 			return;
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 		if (pause.tv_nsec < PAUSE_MAX_NS)
@@ -137,8 +161,10 @@ wait_for_child(const struct look *l, pid_t pid, int64_t until_ns)
 			moved = now;
 		steps = next;
 	}
-	(void)kill(pid, SIGKILL);
-	for (int i = 0; i < REAP_TRIES && !has_ended(pid); i++)
+	if (has_ended(c->pid))
+		return;
+	kill_child(c);
+	for (int i = 0; i < REAP_TRIES && !has_ended(c->pid); i++)
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
@@ -147,18 +173,23 @@ static int
 look(struct look *l, void (*fn)(void *result), const void *begin, size_t len,
     int64_t until_ns)
 {
-	pid_t pid;
+	struct child c;
+	int error;
 
 	for (int i = 0; i < CHILDREN_MAX && now_ns() < until_ns; i++) {
 		memcpy(l->result, begin, len);
 		atomic_store(&l->at, 0);
-		pid = begin_child(l, fn);
-		if (pid < 0)
-			return pid;
-		wait_for_child(l, pid, until_ns);
+		error = begin_child(&c, l, fn);
+		if (error != 0)
+			return error;
+		wait_for_child(l, &c, until_ns);
+		if (c.process >= 0)
+			(void)close(c.process);
 		if (atomic_load(&l->done))
 			return 0;
-		l->stuck[l->n_stuck++] = atomic_load(&l->at);
+		/* (at the end of its time it need not be stuck) */
+		if (now_ns() < until_ns)
+			l->stuck[l->n_stuck++] = atomic_load(&l->at);
 	}
 	return -ETIMEDOUT;
 }
@@ -177,7 +208,7 @@ lhi_look_apart(void (*fn)(void *result), void *result, size_t len,
 	error = look(l, fn, result, len, now_ns() + limit_ms * NS_PER_MS);
 	if (error == 0)
 		memcpy(result, l->result, len);
-	*at = atomic_load(&l->at);
+	*at = l->n_stuck > 0 ? l->stuck[l->n_stuck - 1] : 0;
 	(void)munmap(l, sizeof(*l) + len);
 	return error;
 }

@@ -10,9 +10,9 @@
 
 /* Calls fn(result) in a child process, which works on a copy of `result`, of
  * `len` bytes, and has no descriptor of this process.  Waits limit_ms at most.
- * Returns 0, and the copy is in `result`; -ETIMEDOUT: the look did not end, and
- * *at is the process that it was at, or 0; -errno: there is no such child.
- * Then `result` is unchanged. */
+ * Returns 0, and the copy is in `result`; -ETIMEDOUT: the look did not end;
+ * -errno: there is no such child.  Then `result` is unchanged.  *at is the
+ * process that the last child was stuck at, or 0. */
 int lhi_look_apart(void (*fn)(void *result), void *result, size_t len,
     int limit_ms, pid_t *at);
 

@@ -19,15 +19,10 @@
  *
  * A process that may not be examined gives no answer.
  *
- * execve(2) first takes all memory from a process, but for a stack in which
- * nothing but the new program's arguments are.  Then it closes descriptors.
- * One of a file system that never answers stops it there, for ever if somebody
- * wants that.  Meanwhile the kernel answers nobody who asks for the mappings of
- * the process, nor for many other files in /proc, `stat` among them since Linux
- * 6.18.  But `status` answers, and shows that state (PROCESS_IN_EXEC): all
- * memory is stack.  No file can be mapped as stack (MAP_GROWSDOWN is refused).
- * Directories are listed as well, and `fdinfo` can be read.  Only a child reads
- * the other files (look_child.c).
+ * A process in the middle of execve(2) has no file mapped (base/procstatus.h),
+ * and may not answer.  Of its other files `fdinfo` can be read, but not if it
+ * has an epoll descriptor that is just being changed.  So only a child looks
+ * (look_child.c), and does not ask twice what did not answer.
  *
  * File systems differ in the device that /proc/PID/maps names (btrfs has a
  * device for each subvolume, which only stat(2) shows). So the file is mapped
@@ -37,11 +32,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "base/procstat.h"
+#include "base/procstatus.h"
 #include "offline/look_child.h"
 #include "offline/process_maps.h"
 #include "offline/processes.h"
@@ -107,46 +102,14 @@ read_maps(const struct lhi_maps_name *name, const char *task)
 	return error != 0 ? error : found;
 }
 
-/* Reads a line "Name: N kB" of /proc/PID/status. */
-static void
-read_size(const char *line, const char *name, long *kb)
-{
-	size_t n = strlen(name);
-
-	if (strncmp(line, name, n) == 0 && line[n] == ':')
-		*kb = strtol(line + n + 1, NULL, 10);
-}
-
-/* True if that process has no memory but a stack.  False in doubt. */
-static bool
-is_in_exec(pid_t pid)
-{
-	long all = -1, stack = -2, data = -1;
-	char path[PATH_LEN], line[256];
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
-		read_size(line, "VmSize", &all);
-		read_size(line, "VmStk", &stack);
-		read_size(line, "VmData", &data);
-	}
-	if (f != NULL)
-		(void)fclose(f);
-	return all == stack && data == 0;
-}
-
 enum lhi_process_way
-lhi_process_way(pid_t pid)
+lhi_process_way(pid_t pid, struct lhi_procstatus *s)
 {
-	unsigned stuck = lhi_look_times_stuck(pid);
-	char path[PATH_LEN];
+	bool seen = lhi_procstatus_read(pid, s);
 
-	if (stuck < 2 && is_in_exec(pid))
+	if (seen && lhi_procstatus_is_in_exec(s))
 		return PROCESS_IN_EXEC;
-	(void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	return stuck > 0 && access(path, F_OK) == 0 ? PROCESS_NOT_AT_ALL :
+	return seen && lhi_look_times_stuck(pid) > 0 ? PROCESS_NOT_AT_ALL :
 	    PROCESS_FREELY;
 }
 

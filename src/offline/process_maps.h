@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include "base/procstatus.h"
 
 /* How /proc/PID/maps names a file. */
 struct lhi_maps_name {
@@ -27,9 +28,9 @@ bool lhi_process_thread_has_memory(const char *task);
 enum lhi_process_way {
 	PROCESS_FREELY,
 	PROCESS_IN_EXEC,	/* see process_maps.c */
-	PROCESS_NOT_AT_ALL,	/* it has kept earlier looks from ending */
+	PROCESS_NOT_AT_ALL,	/* it has kept an earlier look from ending */
 };
-enum lhi_process_way lhi_process_way(pid_t pid);
+enum lhi_process_way lhi_process_way(pid_t pid, struct lhi_procstatus *s);
 
 /* True if that process has ended, or is the kernel's.  False in doubt. */
 bool lhi_process_has_no_memory(pid_t pid);

@@ -229,7 +229,7 @@ bar_reapers(struct repair *r)
 	if (error == -EAGAIN && r->force) {
 		char who[128], line[256];
 
-		lhi_lockers_name(who, sizeof(who), r->a.live_fd);
+		lhi_lockers_name_apart(who, sizeof(who), r->a.live_fd);
 		(void)snprintf(line, sizeof(line), "the byte of reapers is "
 		    "locked by %s, which is not waited for", who);
 		keep_line(line, r);

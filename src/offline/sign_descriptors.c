@@ -31,7 +31,8 @@
  *
  * Of a process in execve(2) nothing can be copied, and who made a socket is not
  * known (process_maps.c).  So a unix socket of it that no list has is a doubt,
- * if the process is a user's.
+ * if the process is a user's; and so is one that ran meanwhile, because then it
+ * is not in execve(2).
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -45,6 +46,7 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "base/procstat.h"
 #include "offline/foreign_socket.h"
 #include "offline/inode_set.h"
@@ -59,6 +61,7 @@
 #define ROUNDS 64		/* of looks at a process that runs */
 #define LARGE 20000		/* descriptors: then only as many as */
 #define ROUNDS_LARGE 8		/* this */
+#define EXEC_LOOKS 10		/* at a process in execve(2) */
 #define TRIES 100		/* of a process whose threads come and go */
 #define REMEMBERED 4096		/* sockets of a process */
 #define PATH_LEN 300
@@ -92,26 +95,14 @@ is_user(struct look *l, uid_t uid)
 	return l->uid_is_user;
 }
 
-/* True if that process may be one of a user who can have a session. */
+/* True if a process of that status may be of a user who can have a session. */
 static bool
-is_users_process(struct look *l, pid_t pid)
+is_users_process(struct look *l, const struct lhi_procstatus *s)
 {
-	unsigned uid[4] = { 0 };
-	char path[PATH_LEN], line[256];
-	bool found = false;
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL)
-		found = sscanf(line, "Uid: %u %u %u %u", &uid[0], &uid[1],
-		    &uid[2], &uid[3]) == 4;
-	if (f != NULL)
-		(void)fclose(f);
-	for (int i = 0; found && i < 4; i++)
-		if (is_user(l, uid[i]))
+	for (int i = 0; i < PROCSTATUS_UIDS; i++)
+		if (is_user(l, (uid_t)s->uid[i]))
 			return true;
-	return !found;
+	return false;
 }
 
 /* A descriptor cannot be copied.  Of a socket that is none of unix that does
@@ -322,34 +313,68 @@ read_fdinfo(const char *path, struct fdinfo *d)
 	return true;
 }
 
-/* Looks at a process in execve(2): nothing of it can be copied. */
+/* Looks at the descriptors of a process in execve(2), of which nothing can be
+ * copied.  Returns false if one of them may be a sign. */
 static bool
-look_in_exec(struct look *l)
+look_at_fdinfo(struct look *l)
 {
 	const struct dirent *e;
 	char path[PATH_LEN];
 	bool seen = true;
 	struct fdinfo d;
 	DIR *fds;
+	int i;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo", (int)l->pid);
 	fds = opendir(path);
-	for (int i = 0; fds != NULL && i < DESCRIPTORS_MAX &&
-	    (e = readdir(fds)) != NULL; i++) {
+	if (fds == NULL)
+		return false;
+	for (i = 0; i < DESCRIPTORS_MAX && (errno = 0, e = readdir(fds)) !=
+	    NULL; i++) {
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
 		lhi_look_step();
 		(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.12s",
 		    (int)l->pid, e->d_name);
-		if (!read_fdinfo(path, &d) || d.mount != l->mount)
+		if (!read_fdinfo(path, &d)) {
+			seen &= errno == ENOENT;
+			continue;
+		}
+		if (d.mount != l->mount)
 			continue;
 		seen &= d.ino != 0 && (!d.is_unix ||
 		    lhi_sign_lists_have(l->h, d.ino));
 		note_open(l, d.ino);
 	}
-	if (fds != NULL)
-		(void)closedir(fds);
-	return seen && fds != NULL;
+	seen &= i < DESCRIPTORS_MAX && errno == 0;
+	(void)closedir(fds);
+	return seen;
+}
+
+/* Looks at a process that is not to be looked at freely.  Returns false if it
+ * is by now. */
+static bool
+look_with_care(struct look *l, enum lhi_process_way way,
+    const struct lhi_procstatus *before)
+{
+	const struct timespec a_moment = { 0, 10 * NS_PER_MS };
+	struct lhi_procstatus now = *before;
+	uint64_t switches;
+
+	for (int i = 0; i < EXEC_LOOKS && way == PROCESS_IN_EXEC &&
+	    lhi_look_times_stuck(l->pid) == 0; i++) {
+		bool seen = look_at_fdinfo(l);
+
+		switches = now.switches;
+		way = lhi_process_way(l->pid, &now);
+		/* one that has run meanwhile may have moved a sign */
+		if (way == PROCESS_IN_EXEC && now.switches == switches && seen)
+			return true;
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment, NULL);
+	}
+	if (way != PROCESS_FREELY)
+		lhi_live_pids_add(&l->h->unread, l->pid);
+	return way != PROCESS_FREELY;
 }
 
 static bool
@@ -357,19 +382,16 @@ look_at_process(pid_t pid, void *arg)
 {
 	struct look *l = arg;
 	struct activity before, after = { 0, false };
-	enum lhi_process_way way = lhi_process_way(pid);
+	struct lhi_procstatus status;
+	enum lhi_process_way way = lhi_process_way(pid, &status);
 
 	l->pid = pid;
-	l->is_users = pid != INIT && is_users_process(l, pid);
-	if (way != PROCESS_FREELY) {
-		bool seen = way == PROCESS_IN_EXEC && look_in_exec(l);
-
-		way = lhi_process_way(pid);
-		if (way != PROCESS_FREELY && !seen && l->is_users)
-			lhi_live_pids_add(&l->h->unread, pid);
-		if (way != PROCESS_FREELY)
-			return false;
-	}
+	l->is_users = pid != INIT && (status.state == '\0' ||
+	    is_users_process(l, &status));
+	/* (of others only the holder of a sign that a list has is not named) */
+	if (way != PROCESS_FREELY && (!l->is_users ||
+	    look_with_care(l, way, &status)))
+		return false;
 	read_activity(pid, &after);
 	for (int i = 0; i < ROUNDS; i++) {
 		l->n = 0;

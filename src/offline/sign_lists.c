@@ -251,13 +251,15 @@ static bool
 look_at_nets(pid_t pid, void *arg)
 {
 	struct net_look l = { arg, pid, false };
+	struct lhi_procstatus status;
 	enum lhi_process_way way;
 
 	if (pid == INIT)
 		return false;
-	way = lhi_process_way(pid);
+	way = lhi_process_way(pid, &status);
 	if (way != PROCESS_FREELY) {
-		if (way == PROCESS_NOT_AT_ALL || !look_at_net_of(l.h, pid))
+		/* (other threads of it may be in other ones) */
+		if (!look_at_net_of(l.h, pid) || status.threads > 1)
 			lhi_live_pids_add(&l.h->unread, pid);
 		return false;
 	}

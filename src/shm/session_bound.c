@@ -51,6 +51,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "base/procstat.h"
+#include "base/procstatus.h"
 #include "prim/descriptor.h"
 #include "shm/session_bound.h"
 #include "shm/session_facts.h"
@@ -111,7 +112,8 @@ lhi_bound_identify(const struct lhi_view *v, pid_t pid, struct lhi_bound *b)
 	if (!lhi_procstat_read(pid, 0, &ps) || ps.start_ticks == 0)
 		error = has_ended(fd) ? fail_no_process(pid) :
 		    lhi_fail(-EXDEV, "cannot bind a session to process %d: "
-		    "/proc does not show when it began (hidepid?)", (int)pid);
+		    "/proc does not show when it began (hidepid, or it is in "
+		    "the middle of execve)", (int)pid);
 	else if (has_ended(fd))
 		error = fail_no_process(pid);
 	(void)close(fd);
@@ -140,6 +142,8 @@ began_later(const struct lhi_view *v, pid_t pid, uint64_t start)
 	int fd;
 
 	if (lhi_mutant_on(bound_by_number) || !lhi_view_same_time(v))
+		return false;
+	if (lhi_procstatus_find_in_exec(pid))
 		return false;
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = lhi_fd_open(path, O_RDONLY | O_CLOEXEC);

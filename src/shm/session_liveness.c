@@ -57,6 +57,7 @@
 #include "base/hash.h"
 #include "base/process.h"
 #include "base/procstat.h"
+#include "base/procstatus.h"
 #include "prim/bytelock.h"
 #include "prim/robust_list.h"
 #include "shm/damaged.h"
@@ -156,10 +157,12 @@ is_process_there(const struct lhi_view *v, uint32_t idx)
 	    sh64_load(&se->state)), idx));
 	struct lhi_procstat ps;
 
-	return pid != 0 && !lhi_mutant_on(children_untold) &&
-	    lhi_procstat_read(pid, pid, &ps) &&
+	if (pid == 0 || lhi_mutant_on(children_untold))
+		return false;
+	return lhi_procstatus_find_in_exec(pid) ||
+	    (lhi_procstat_read(pid, pid, &ps) &&
 	    ps.start_ticks == sh64_load_rlx(&se->start_ticks) &&
-	    strchr("ZX", ps.state) == NULL;
+	    strchr("ZX", ps.state) == NULL);
 }
 
 /* As ask_for_sign(), of the second sign, which was promised. */

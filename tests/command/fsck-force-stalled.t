@@ -74,6 +74,27 @@ run timeout -s KILL 20 "$LEASEHOLD" fsck --repair --force --dry-run
 is "$status" 0 "  when it has ended, the repair goes on: $err"
 unset LEASEHOLD_SYSTEM
 
+# a process in execve(2) that has every byte locked
+table locker
+run lh run k true
+: >"$dir/stall"
+python3 -c '
+import fcntl, glob, os, struct, sys
+
+fd = os.open(glob.glob(sys.argv[1])[0], os.O_RDWR)
+fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+os.set_inheritable(fd, True)
+os.execv(sys.argv[2], sys.argv[2:])' \
+    "/dev/shm/leasehold.0/$LEASEHOLD_TABLE.live.*" "$dir/stalled" 0 \
+    "$dir/mount" "$dir/fuse" >"$dir/stall" &
+stall=$!
+until_true 10000 grep -q stalled "$dir/stall"
+stalled=$(sed -n 's/^stalled //p' "$dir/stall")
+run timeout -s KILL 20 "$LEASEHOLD" fsck --repair --force --dry-run
+like "$out" "are locked by " "bytes are locked: $err"
+like "$out" "stalled (pid $stalled)" "  also by a process in execve(2)"
+unstall
+
 # the job of a dead holder, which still has its sign
 table job
 : >"$dir/stall"

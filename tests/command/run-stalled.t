@@ -41,6 +41,29 @@ ok "  and its command was killed, with what that began" gone \
     "$(cat "$dir/child")"
 unstall
 
+# a stranger's process to which a session is bound
+: >"$dir/stall"
+"$dir/stalled" 65533 "$dir/mount" "$dir/fuse" wait >"$dir/stall" &
+stall=$!
+until_true 10000 grep -q begun "$dir/stall"
+stalled=$(sed -n 's/^begun //p' "$dir/stall")
+run lh acquire --for-pid "$stalled" bound
+is "$status" 0 "a session is bound to a stranger's process: $err"
+kill -CONT "$stalled"
+until_true 10000 grep -q stalled "$dir/stall"
+for verb in "run -w 300ms bound true" "run -n other true" "list" "session list" \
+    "explain bound" "status bound"; do
+	# shellcheck disable=SC2086
+	run timeout -s KILL 10 "$LEASEHOLD" $verb
+	isnt "$status" 137 "  which is in execve(2): $verb ends"
+done
+run lh run -n bound true
+is "$status" 75 "  the key is held"
+unstall
+until_true 10000 lh run -n bound true
+run lh run -n bound true
+is "$status" 0 "  until that process ends"
+
 # shellcheck disable=SC2016
 : >"$dir/stall"
 lost sh -c '"$1/stalled" 0 "$1/mount" "$1/fuse" >"$1/stall" &

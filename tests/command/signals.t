@@ -197,4 +197,21 @@ kill -TERM "$holder"
 ended "$holder"
 is "$status" 143 "  until TERM"
 
+# 40 children of its process that are no part of the command, and 32 descriptors
+(
+	ulimit -n 32
+	for i in {1..40}; do
+		sleep 20 &
+	done
+	exec "$LEASEHOLD" run few sh -c ': >"$1"; sleep 50 & echo $! >"$2"; wait' \
+	    sh "$dir/few" "$dir/child"
+) &
+few=$!
+mind $few
+until_true 10000 test -s "$dir/child"
+mind "$(cat "$dir/child")"
+kill -TERM $few
+ended $few
+is "$status" 143 "with few descriptors and many other children: ended by TERM"
+ok "  and what its command began" until_true 5000 gone "$(cat "$dir/child")"
 finish

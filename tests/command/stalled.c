@@ -2,12 +2,13 @@
 /*
  * A process that stays in the middle of execve(2):
  *
- *	stalled UID DIR DEVICE [elsewhere]
+ *	stalled UID DIR DEVICE [elsewhere | wait]
  *
  * as that user mounts on DIR a file system with one file, by DEVICE
  * (/dev/fuse), which never answers when a descriptor of that file is closed.
  * Another process has one, which execve(2) closes.  `elsewhere`: it has a unix
- * socket as well, of a network namespace that no process is in.
+ * socket as well, of a network namespace that no process is in.  `wait`: it
+ * says "begun PID" and stops itself before execve(2).
  *
  * Prints "stalled PID".  Status 2: that does not work on this kernel.
  */
@@ -175,7 +176,11 @@ main(int argc, char **argv)
 		serve(dev);
 	(void)close(dev);
 	if (begin_child() == 0) {
-		if (argc > 4 && (unshare(CLONE_NEWNET) != 0 ||
+		if (argc > 4 && strcmp(argv[4], "wait") == 0) {
+			printf("begun %d\n", (int)getpid());
+			(void)fflush(stdout);
+			(void)raise(SIGSTOP);
+		} else if (argc > 4 && (unshare(CLONE_NEWNET) != 0 ||
 		    socket(AF_UNIX, SOCK_DGRAM, 0) < 0 ||
 		    unshare(CLONE_NEWNET) != 0))
 			_exit(2);
