@@ -198,7 +198,8 @@ int lh_lock_renew_every(struct lh_lock *lock, int64_t every_ms);
  * Moves the deadline to ttl_ms from now, which may be sooner than before, and
  * returns it in *expires_ns (table clock; or NULL).  Renewals are by that ttl
  * from now on.  Watches get LH_EVENT_RENEWED.  Of many keys, all are extended,
- * and *expires_ns is the first end of them.
+ * and *expires_ns is the first end of them.  (A cluster key may end before it,
+ * with this host's right to it.)
  *
  * Returns 0, or
  *	-ESTALE: it is lost, which is reported, or was released;

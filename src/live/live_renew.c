@@ -318,6 +318,7 @@ renew_leases(struct lh_lock *l, int64_t now)
 			error = e;
 		}
 	}
+	lhi_point("live.renewed");
 	find_first_end(l);
 	atomic_store(&l->until_ns, l->expires_ns);
 	if (error != 0) {
@@ -412,6 +413,10 @@ lhi_live_extend_by(struct lh_lock *l, int64_t ttl_ms)
 
 	if (lhi_live_is_held(l, true)) {
 		l->ttl_ms = ttl_ms;
+		/* it may end sooner than lh_lock_valid() knows: that is to ask
+		 * under the lock, until the new end is stored */
+		if (!lhi_mutant_on(valid_while_shortened))
+			atomic_store(&l->until_ns, 1);
 		error = renew_leases(l, lhi_clock_ns(l->clock));
 	}
 	if (error != 0)

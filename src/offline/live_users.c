@@ -158,23 +158,22 @@ look_at_descriptors(const char *task, pid_t tid, void *arg)
 	return false;
 }
 
-/* Reads a descriptor's fdinfo.  A lock has the inode of its file. */
+/* Reads a descriptor's fdinfo.  A lock has its file's device and inode.  A
+ * stranger can choose an inode, and perhaps a device: so such a lock names a
+ * locker, and explains nothing. */
 static void
 read_locks(struct descriptor_look *l, const char *path)
 {
-	char *line = NULL, inode[32];
+	char *line = NULL, file[64];
 	FILE *f = fopen(path, "re");
 	struct lhi_live_lock lock;
 	size_t size = 0;
 
-	(void)snprintf(inode, sizeof(inode), ":%llu ", l->u->ino);
-	while (f != NULL && getline(&line, &size, f) > 0) {
-		if (strstr(line, inode) == NULL || !is_byte_lock(line, &lock))
-			continue;
-		l->locks = true;
-		if (l->u->n_locks < LIVE_LOCKS_MAX)
-			l->u->lock[l->u->n_locks++] = lock;
-	}
+	(void)snprintf(file, sizeof(file), " %02x:%02x:%llu ",
+	    major(l->u->dev), minor(l->u->dev), l->u->ino);
+	while (f != NULL && getline(&line, &size, f) > 0)
+		l->locks |= strstr(line, file) != NULL &&
+		    is_byte_lock(line, &lock);
 	free(line);
 	if (f != NULL)
 		(void)fclose(f);

@@ -139,9 +139,9 @@ has_ended(pid_t pid)
 	return waitpid(pid, NULL, WNOHANG) != 0;
 }
 
-/* Waits until the child has ended, is stuck, or the time is up.  Then kills it.
- * One that does not end by that is left to itself. */
-static void
+/* Waits until the child has ended, is stuck, or the time is up.  Then kills it,
+ * and returns true.  One that does not end by that is left to itself. */
+static bool
 wait_for_child(const struct look *l, const struct child *c, int64_t until_ns)
 {
 	struct timespec pause = { 0, PAUSE_MIN_NS };
@@ -151,7 +151,7 @@ wait_for_child(const struct look *l, const struct child *c, int64_t until_ns)
 	/* ends: at the latest at until_ns */
 	while (now < until_ns && now < moved + STUCK_MS * NS_PER_MS) {
 		if (has_ended(c->pid))
-			return;
+			return false;
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 		if (pause.tv_nsec < PAUSE_MAX_NS)
 			pause.tv_nsec *= 2;
@@ -162,10 +162,11 @@ wait_for_child(const struct look *l, const struct child *c, int64_t until_ns)
 		steps = next;
 	}
 	if (has_ended(c->pid))
-		return;
+		return false;
 	kill_child(c);
 	for (int i = 0; i < REAP_TRIES && !has_ended(c->pid); i++)
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+	return true;
 }
 
 /* Looks by one child after the other.  Returns as lhi_look_apart(). */
@@ -174,6 +175,7 @@ look(struct look *l, void (*fn)(void *result), const void *begin, size_t len,
     int64_t until_ns)
 {
 	struct child c;
+	bool killed;
 	int error;
 
 	for (int i = 0; i < CHILDREN_MAX && now_ns() < until_ns; i++) {
@@ -182,13 +184,14 @@ look(struct look *l, void (*fn)(void *result), const void *begin, size_t len,
 		error = begin_child(&c, l, fn);
 		if (error != 0)
 			return error;
-		wait_for_child(l, &c, until_ns);
+		killed = wait_for_child(l, &c, until_ns);
 		if (c.process >= 0)
 			(void)close(c.process);
 		if (atomic_load(&l->done))
 			return 0;
-		/* (at the end of its time it need not be stuck) */
-		if (now_ns() < until_ns)
+		/* (one whose time was up, or that was killed by another
+		 * process, need not have been stuck) */
+		if (killed && now_ns() < until_ns)
 			l->stuck[l->n_stuck++] = atomic_load(&l->at);
 	}
 	return -ETIMEDOUT;

@@ -89,9 +89,11 @@ read_maps(const struct lhi_maps_name *name, const char *task)
 	f = fopen(path, "re");
 	if (f == NULL)
 		return errno == ENOENT || errno == ESRCH ? -ENODATA : -errno;
-	while (errno = 0, found != 1 && getline(&line, &size, f) > 0)
+	while (errno = 0, found != 1 && getline(&line, &size, f) > 0) {
+		lhi_look_step();
 		found = parse_map(line, &m) && m.ino == name->ino &&
 		    m.dev == name->dev;
+	}
 	if (found != 1 && ferror(f))
 		error = errno == ESRCH ? -ENODATA : errno != 0 ? -errno : -EIO;
 	free(line);

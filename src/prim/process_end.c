@@ -23,6 +23,14 @@
  * gives up its memory within that time.  (A watched process is asked for its
  * flags at once.)
  *
+ * The kernel may not answer to either, and not ever: while the process is in
+ * execve(2) (since Linux 6.18: base/procstatus.h). That, too, walks the robust
+ * list and wakes waiters.  So first the kernel is asked whether the first
+ * thread is done with its futexes for good.  It is that after the walk at its
+ * end, and not in execve(2).  FUTEX_TRYLOCK_PI shows it: ESRCH.  If it is not
+ * done, there is no proof.  (If it is, only a thread that takes its place in
+ * execve(2) just then can delay the answer.)
+ *
  * A list of threads is no snapshot.  A thread that is looked at late may have
  * been made by one that was not listed, and a list may end early at a thread
  * that is being released.  Asked once, a living process whose threads each make
@@ -79,7 +87,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/futex.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "base/process.h"
 #include "base/procstat.h"
@@ -225,10 +235,26 @@ have_threads_ended(int task, pid_t pid, uint64_t start_ticks)
 	    lhi_mutant_on(start_uncompared))) && lhi_process_is_shown_by(task);
 }
 
+/*
+ * True if the kernel has a thread of that number that is not done with its
+ * futexes for good.  Asked by a lock of our own whose owner it would be: ESRCH
+ * is the answer for one that is.
+ */
+static bool
+is_at_work(pid_t tid)
+{
+	uint32_t word = (uint32_t)tid;
+
+	return syscall(SYS_futex, &word, FUTEX_TRYLOCK_PI, 0, NULL, NULL, 0) !=
+	    0 && (errno == EWOULDBLOCK || errno == EBUSY || errno == EPERM ||
+	    errno == EDEADLK);
+}
+
 bool
 lhi_process_has_ended(pid_t pid, uint64_t start_ticks)
 {
-	int saved = errno, task = start_ticks == 0 ? -1 : open_threads(pid);
+	int saved = errno, task = start_ticks == 0 || is_at_work(pid) ? -1 :
+	    open_threads(pid);
 	bool ended = false;
 
 	if (task >= 0) {
@@ -344,7 +370,9 @@ lhi_process_watch_has_ended(const struct lhi_process_watch *w)
 
 	/* (reading from a file of the application's might wait, or take what it
 	 * is to read) */
-	if (w->pid != 0 && is_file(w->stat, w->device, w->stat_inode, &st))
+	if (w->pid != 0 && (!is_at_work(w->pid) ||
+	    lhi_mutant_on(exe_is_proof)) &&
+	    is_file(w->stat, w->device, w->stat_inode, &st))
 		ended = lhi_mutant_on(exe_is_proof) ?
 		    seems_without_memory(w->task, w->pid) :
 		    lhi_procstat_read_fd(w->stat, &ps) && ps.pid == w->pid &&

@@ -13,6 +13,7 @@ then
 fi
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/stalled.sh"
+compile holder.c
 
 # lose NAME: a table with a session whose process has ended and whose second sign
 # is lost: only a look at all processes tells that nobody has that
@@ -94,6 +95,21 @@ run timeout -s KILL 20 "$LEASEHOLD" fsck --repair --force --dry-run
 like "$out" "are locked by " "bytes are locked: $err"
 like "$out" "stalled (pid $stalled)" "  also by a process in execve(2)"
 unstall
+
+# a stranger's file with the number of the live file, all bytes of which it has locked
+table number
+"$dir/holder" >"$dir/holds" &
+holder=$!
+mind $holder
+until_true 10000 grep -q holds "$dir/holds"
+STALLED_INODE=$(stat -c %i "/dev/shm/leasehold.0/$LEASEHOLD_TABLE".live.*) \
+    stall 65533
+run timeout -s KILL 20 "$LEASEHOLD" fsck --repair --force --dry-run
+is "$status" 75 "a stranger's locks of another file explain no byte: $out"
+like "$err" "holder[$holder]" "  the holder lives"
+unstall
+kill -KILL $holder
+ended $holder
 
 # the job of a dead holder, which still has its sign
 table job

@@ -64,6 +64,23 @@ until_true 10000 lh run -n bound true
 run lh run -n bound true
 is "$status" 0 "  until that process ends"
 
+# a job that has become the command, and executes another program (run -F)
+: >"$dir/stall"
+"$dir/stalled" 0 "$dir/mount" "$dir/fuse" "$LEASEHOLD" run -F --ttl 60s \
+    become >"$dir/stall" &
+stall=$!
+until_true 10000 grep -q stalled "$dir/stall"
+stalled=$(sed -n 's/^stalled //p' "$dir/stall")
+for verb in "run -w 300ms become true" "list" "status become" "explain become"
+do
+	# shellcheck disable=SC2086
+	run timeout -s KILL 10 "$LEASEHOLD" $verb
+	isnt "$status" 137 "a command of run -F in execve(2): $verb ends"
+done
+run lh run -n become true
+is "$status" 75 "  the key is held"
+unstall
+
 # shellcheck disable=SC2016
 : >"$dir/stall"
 lost sh -c '"$1/stalled" 0 "$1/mount" "$1/fuse" >"$1/stall" &

@@ -2,13 +2,15 @@
 /*
  * A process that stays in the middle of execve(2):
  *
- *	stalled UID DIR DEVICE [elsewhere | wait]
+ *	stalled UID DIR DEVICE [elsewhere | wait | COMMAND...]
  *
  * as that user mounts on DIR a file system with one file, by DEVICE
  * (/dev/fuse), which never answers when a descriptor of that file is closed.
  * Another process has one, which execve(2) closes.  `elsewhere`: it has a unix
  * socket as well, of a network namespace that no process is in.  `wait`: it
- * says "begun PID" and stops itself before execve(2).
+ * says "begun PID" and stops itself before execve(2).  COMMAND: that is
+ * executed first, and this program by it.  With STALLED_INODE its file has that
+ * number, and all bytes of it are locked.
  *
  * Prints "stalled PID".  Status 2: that does not work on this kernel.
  */
@@ -28,6 +30,7 @@
 #include <unistd.h>
 
 #define SECONDS 60
+#define COMMAND_MAX 20
 #define MODE 0755
 #define FILE_NODE 2
 #define VALID_S 1000
@@ -52,7 +55,11 @@ reply(int dev, const struct fuse_in_header *to, int error, const void *what,
 static struct fuse_attr
 attributes(uint64_t node)
 {
-	return (struct fuse_attr){ .ino = node, .nlink = 1, .blksize = 4096,
+	const char *ino = getenv("STALLED_INODE");
+
+	return (struct fuse_attr){ .nlink = 1, .blksize = 4096,
+		.ino = ino != NULL && node == FILE_NODE ? strtoull(ino, NULL,
+		    10) : node,
 		.mode = (node == FILE_NODE ? S_IFREG : S_IFDIR) | MODE };
 }
 
@@ -151,6 +158,40 @@ begin_child(void)
 	return pid;
 }
 
+/* Executes a program with a descriptor of that file system. */
+static void
+execute(const char *dir)
+{
+	struct flock all = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	char path[200];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/file", dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || (getenv("STALLED_INODE") != NULL &&
+	    fcntl(fd, F_OFD_SETLK, &all) != 0))
+		_exit(2);
+	(void)execl("/bin/true", "true", (char *)NULL);
+	_exit(1);
+}
+
+/* Executes the command, with `stalled again DIR` as its last arguments. */
+static void
+execute_command(char **argv)
+{
+	char *command[COMMAND_MAX];
+	int n = 0;
+
+	for (; argv[4 + n] != NULL && n < COMMAND_MAX - 4; n++)
+		command[n] = argv[4 + n];
+	command[n++] = argv[0];
+	command[n++] = (char[]){ "again" };
+	command[n++] = argv[2];
+	command[n] = NULL;
+	(void)execv(command[0], command);
+	_exit(1);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -158,6 +199,8 @@ main(int argc, char **argv)
 	char text[200];
 	int dev;
 
+	if (argc == 3 && strcmp(argv[1], "again") == 0)
+		execute(argv[2]);
 	if (argc < 4)
 		return 1;
 	uid = (unsigned)atoi(argv[1]);
@@ -180,15 +223,13 @@ main(int argc, char **argv)
 			printf("begun %d\n", (int)getpid());
 			(void)fflush(stdout);
 			(void)raise(SIGSTOP);
-		} else if (argc > 4 && (unshare(CLONE_NEWNET) != 0 ||
+		} else if (argc == 5 && (unshare(CLONE_NEWNET) != 0 ||
 		    socket(AF_UNIX, SOCK_DGRAM, 0) < 0 ||
 		    unshare(CLONE_NEWNET) != 0))
 			_exit(2);
-		(void)snprintf(text, sizeof(text), "%s/file", argv[2]);
-		if (open(text, O_RDONLY | O_CLOEXEC) < 0)
-			_exit(2);
-		(void)execl("/bin/true", "true", (char *)NULL);
-		_exit(1);
+		else if (argc > 5)
+			execute_command(argv);
+		execute(argv[2]);
 	}
 	(void)pause();
 	return 0;
