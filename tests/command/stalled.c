@@ -168,8 +168,9 @@ execute(const char *dir)
 
 	(void)snprintf(path, sizeof(path), "%s/file", dir);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* (the copy stays, and shows the lock) */
 	if (fd < 0 || (getenv("STALLED_INODE") != NULL &&
-	    fcntl(fd, F_OFD_SETLK, &all) != 0))
+	    (fcntl(fd, F_OFD_SETLK, &all) != 0 || dup(fd) < 0)))
 		_exit(2);
 	(void)execl("/bin/true", "true", (char *)NULL);
 	_exit(1);
