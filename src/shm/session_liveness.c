@@ -250,7 +250,12 @@ is_named_dead(struct lhi_view *v, uint64_t sid, uint64_t s, bool probe)
 			return false;
 		if (lhi_until_has_ended(u))
 			break;
+		lhi_point("named.asked");
 		end = cause_of_end(v, se, u, probe);
+		/* it may have ended, and what was read be another's */
+		if (end == NAMED_LIVES && sh64_load_sc(&se->state) != s &&
+		    !lhi_mutant_on(lives_in_record))
+			continue;
 		if (end == NAMED_LIVES)
 			return false;
 		lhi_point("named.due");

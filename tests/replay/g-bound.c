@@ -80,9 +80,9 @@ judge(void *arg)
 	return lhi_session_dead(&q->lh->v, q->sid, true);
 }
 
-/* The record is another session's when the judge has its answer. */
+/* The record is another session's when the judge goes on at that point. */
 static void
-judge_late(struct lh *lh, struct lh *other)
+judge_late(struct lh *lh, struct lh *other, const char *point)
 {
 	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
 	pid_t first = sitting(), second = sitting();
@@ -91,7 +91,7 @@ judge_late(struct lh *lh, struct lh *other)
 	uint64_t sid;
 
 	end(first);
-	replay_stop("J", "bound.looked", judge, &q);
+	replay_stop("J", point, judge, &q);
 	o.flags = LH_NO_CREATE;
 	/* another one is quicker */
 	is(lh_session_open(lh, "first", &o, &s), -ENOENT,
@@ -103,6 +103,7 @@ judge_late(struct lh *lh, struct lh *other)
 	is(lhi_session_dead(&lh->v, sid, true), false, "the second one lives");
 	end(second);
 	is(lhi_session_dead(&lh->v, sid, true), true, "until its process ends");
+	(void)lhi_session_reclaim_dead(&lh->v);
 }
 
 int
@@ -116,7 +117,8 @@ main(void)
 
 	lh = replay_open(table, 0);
 	other = replay_open(table, 0);
-	judge_late(lh, other);
+	judge_late(lh, other, "bound.looked");
+	judge_late(lh, other, "named.asked");
 
 	sid = bind_to(lh, "k", pid);
 	se = record_of(lh, sid);
