@@ -267,11 +267,15 @@ process_tree_begin(void)
 	    limit.rlim_cur / 4 < most)
 		most = (size_t)(limit.rlim_cur / 4);
 	strangers = calloc(before.n, sizeof(*strangers));
-	for (size_t i = 0; strangers != NULL && i < before.n; i++)
-		if (before.all[i].ours)
-			strangers[n_strangers++] = (struct stranger){
-				before.all[i].pid, n_strangers < most ?
-				open_process(before.all[i].pid) : -1 };
+	for (size_t i = 0; strangers != NULL && i < before.n; i++) {
+		pid_t pid = before.all[i].pid;
+
+		if (!before.all[i].ours)
+			continue;
+		strangers[n_strangers] = (struct stranger){ pid,
+			n_strangers < most ? open_process(pid) : -1 };
+		n_strangers++;
+	}
 	free(before.all);
 }
 

@@ -8,6 +8,9 @@
  *		HELD -> FREE	lh_lock_release()
  *		HELD -> LOST	the thread, lh_close(): live_set.c
  *
+ * (Above 500 lines: the calls that change a handle's status are to be read
+ * together.)
+ *
  * Everything is decided under the one lock, in which the thread renews, too.
  * So a call that has returned has taken effect, and a handle that is released,
  * closed or set to no renewal is not being renewed.  Only acquiring waits, and
