@@ -34,23 +34,9 @@ is "$status" 0 "root's repair by force ends: $err"
 like "$out" "is declared dead" "  and finds the dead session"
 unstall
 
-# a member has every byte locked, by a descriptor that no process shows
 table locked
 run lh run k true
-python3 -c '
-import array, fcntl, glob, os, socket, struct, sys, time
-
-fd = os.open(glob.glob(sys.argv[1])[0], os.O_RDWR)
-fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
-a, b = socket.socketpair()
-a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
-    array.array("i", [fd]))])
-os.close(fd)
-print("locked", flush=True)
-time.sleep(60)' "/dev/shm/leasehold.0/$LEASEHOLD_TABLE.live.*" >"$dir/locker" &
-locker=$!
-mind $locker
-until_true 10000 grep -q locked "$dir/locker"
+lock_in_flight
 stall 65533
 run timeout -s KILL 20 "$LEASEHOLD" fsck --repair --force
 is "$status" 0 "so does one that locks the table while it looks: $err"

@@ -35,28 +35,9 @@ end_stranger() {
 	wait $stranger 2>/dev/null
 }
 
-# lock: a member has every byte locked, by a descriptor in flight
-lock() {
-	rm -f "$dir/locker"
-	python3 -c '
-import array, fcntl, glob, os, socket, struct, sys, time
-
-fd = os.open(glob.glob(sys.argv[1])[0], os.O_RDWR)
-fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
-a, b = socket.socketpair()
-a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
-    array.array("i", [fd]))])
-os.close(fd)
-print("locked", flush=True)
-time.sleep(100)' "/dev/shm/leasehold.0/$LEASEHOLD_TABLE.live.*" >"$dir/locker" &
-	locker=$!
-	mind $locker
-	until_true 10000 grep -q locked "$dir/locker"
-}
-
 table locked
 run lh run k true
-lock
+lock_in_flight
 run lh fsck --repair --force --dry-run
 is "$status" 0 "bytes are locked by what is not seen: root repairs by force"
 if strange unmapped "$dir/program"; then

@@ -456,6 +456,26 @@ slain() {
 	until_true 5000 gone "$command"
 }
 
+# lock_in_flight: $locker, a member, has every byte of the table of root's locked, by
+# a descriptor in flight, which no process shows
+lock_in_flight() {
+	rm -f "$dir/locker"
+	python3 -c '
+import array, fcntl, glob, os, socket, struct, sys, time
+
+fd = os.open(glob.glob(sys.argv[1])[0], os.O_RDWR)
+fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+a, b = socket.socketpair()
+a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+    array.array("i", [fd]))])
+os.close(fd)
+print("locked", flush=True)
+time.sleep(100)' "/dev/shm/leasehold.0/$LEASEHOLD_TABLE.live.*" >"$dir/locker" &
+	locker=$!
+	mind $locker
+	until_true 10000 grep -q locked "$dir/locker"
+}
+
 holder_pid() {
 	[[ $(lh status --json "$1") =~ '"pid": '([0-9]+) ]]
 	echo "${BASH_REMATCH[1]}"
