@@ -34,7 +34,7 @@
  *
  * Of a process `status` is read, not `stat`.  A process can stay in the middle
  * of execve(2) for as long as it likes, and since Linux 6.18 `stat` does not
- * answer meanwhile (base/procstatus.c).  So any user could keep us from
+ * answer meanwhile (offline/process_maps.c).  So any user could keep us from
  * ending a command whose lease is lost.
  */
 #include <dirent.h>
@@ -48,7 +48,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "base/procstatus.h"
 #include "process_tree.h"
 
 #define DEPTH_MAX 100000	/* of the tree */
@@ -85,16 +84,22 @@ open_process(pid_t pid)
 static int
 read_process(pid_t pid, struct process *p)
 {
-	struct lhi_procstatus s;
+	char path[64], line[128];
+	FILE *f;
 
-	errno = 0;
-	if (!lhi_procstatus_read(pid, &s))
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	if (f == NULL)
 		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ?
 		    -errno : 0;
-	*p = (struct process){ .pid = pid, .parent = (pid_t)s.parent,
-		.group = getpgid(pid), .threads = (long)s.threads,
-		.state = s.state };
-	return 1;
+	*p = (struct process){ .pid = pid, .group = getpgid(pid) };
+	while (p->threads == 0 && fgets(line, sizeof(line), f) != NULL) {
+		(void)sscanf(line, "State: %c", &p->state);
+		(void)sscanf(line, "PPid: %d", &p->parent);
+		(void)sscanf(line, "Threads: %ld", &p->threads);
+	}
+	(void)fclose(f);
+	return p->threads > 0;
 }
 
 /* In a new pid namespace /proc may still be that of the old one, whose pids

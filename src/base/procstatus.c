@@ -54,8 +54,7 @@ parse_line(const char *line, struct lhi_procstatus *s)
 	    read_number(line, "nonvoluntary_ctxt_switches", &n)) {
 		s->switches += n;
 	} else {
-		(void)(read_number(line, "PPid", &s->parent) ||
-		    read_number(line, "Threads", &s->threads) ||
+		(void)(read_number(line, "Threads", &s->threads) ||
 		    read_number(line, "VmStk", &s->stack_kb) ||
 		    read_number(line, "VmData", &s->data_kb));
 	}

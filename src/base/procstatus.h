@@ -12,7 +12,6 @@
 
 struct lhi_procstatus {
 	char state;		/* 'R', 'S', 'T', ... */
-	uint64_t parent;	/* 0: not seen, or none */
 	uint64_t threads;
 	uint64_t uid[PROCSTATUS_UIDS];
 	bool has_memory;	/* only then the next three are known: */

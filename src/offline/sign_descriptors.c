@@ -372,8 +372,10 @@ look_with_care(struct look *l, enum lhi_process_way way,
 			return true;
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment, NULL);
 	}
-	if (way != PROCESS_FREELY)
+	if (way != PROCESS_FREELY) {
 		lhi_live_pids_add(&l->h->unread, l->pid);
+		l->h->unlisted = true;
+	}
 	return way != PROCESS_FREELY;
 }
 

@@ -26,15 +26,22 @@
 #include "offline/sign_descriptors.h"
 #include "offline/sign_holder.h"
 
+#define SCANS 3
+
 static void
 look_for_signs(void *arg)
 {
 	struct lhi_sign_holders *h = arg;
 
-	h->unseen = false;
-	lhi_sign_lists_read(h);
-	lhi_sign_descriptors_look(h);
-	lhi_sign_lists_free(h);
+	/* a socket that was made after its list was read is in the next one */
+	h->unlisted = true;
+	for (int i = 0; i < SCANS && h->unlisted; i++) {
+		h->unlisted = h->unseen = false;
+		h->n = h->unread.n = 0;
+		lhi_sign_lists_read(h);
+		lhi_sign_descriptors_look(h);
+		lhi_sign_lists_free(h);
+	}
 }
 
 struct lhi_sign_holders *

@@ -25,6 +25,8 @@ struct lhi_sign_holders {
 	unsigned n;
 	size_t n_listed, n_sorted, room;
 	bool unseen;		/* there may be more */
+	bool unlisted;		/* a process that is not copied from may have
+				 * one that is in no list */
 	struct lhi_live_pids unread;	/* processes that may have more */
 	bool sees_all;		/* no others are hidden from us */
 	struct lhi_sign_socket socket[SIGN_SOCKETS_MAX];
