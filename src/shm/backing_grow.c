@@ -27,8 +27,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include "base/error.h"
 #include "shm/damaged.h"
 #include "shm/backing_grow.h"
@@ -73,23 +76,40 @@ lhi_grow_back(int fd, char *base, uint64_t off, uint64_t len)
 	return error;
 }
 
+int
+lhi_grow_part(struct lhi_view *v, uint64_t off, uint64_t len, const char *use,
+    const char *lacks)
+{
+	int saved = errno, fd = lhi_view_fd(v), error;
+	struct stat st = { 0 };
+	bool cut;
+
+	error = fd < 0 ? -errno : lhi_grow_back(fd, (char *)v->hdr, off, len);
+	cut = error != 0 && fd >= 0 && fstat(fd, &st) == 0 &&
+	    (uint64_t)st.st_size < off + len;
+	errno = saved;
+	if (fd < 0)
+		return lhi_view_no_fd(v, error, use);
+	if (cut)
+		return lhi_damaged(v, "its object was truncated",
+		    (uint64_t)st.st_size, off + len);
+	return error == 0 ? 0 : lhi_fail(-ENOSPC, "there is no memory for %s "
+	    "in %s (%s): make room in shared memory (remove what is not needed "
+	    "from /dev/shm, or enlarge it), or lift the limit of the control "
+	    "group", lacks, v->path, strerror(-error));
+}
+
 /* Gives memory to an array at `at`, whose items are of `size`, from item
  * `from`. */
 static int
 back_array(struct lhi_view *v, const char *what, uint64_t at, uint64_t size,
     uint32_t from, uint32_t to)
 {
-	int saved = errno, fd = lhi_view_fd(v), error;
+	char lacks[60];
 
-	error = fd < 0 ? -errno : lhi_grow_back(fd, (char *)v->hdr,
-	    at + from * size, (to - from) * size);
-	errno = saved;
-	if (fd < 0)
-		return lhi_view_no_fd(v, error, "let it grow");
-	return error == 0 ? 0 : lhi_fail(-ENOSPC, "%s has %u %s, and there is "
-	    "no memory for more (%s): make room in shared memory (remove what "
-	    "is not needed from /dev/shm, or enlarge it), or lift the limit "
-	    "of the control group", v->path, from, what, strerror(-error));
+	(void)snprintf(lacks, sizeof(lacks), "more than %u %s", from, what);
+	return lhi_grow_part(v, at + from * size, (to - from) * size,
+	    "let it grow", lacks);
 }
 
 static int

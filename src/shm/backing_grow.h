@@ -16,8 +16,8 @@
 
 /*
  * More slots (and buckets), long keys, chunks of claims.  Each returns 1: there
- * are more now; 0: there are as many as possible; -ENOSPC; -EMFILE, -ENFILE,
- * -ESTALE, -EACCES: it needs a descriptor.
+ * are more now; 0: there are as many as possible; else an error of
+ * lhi_grow_part().
  */
 int lhi_grow_slots(struct lhi_view *v);
 int lhi_grow_longs(struct lhi_view *v);
@@ -27,5 +27,11 @@ int lhi_grow_values(struct lhi_view *v);	/* there are none at first */
 /* Gives a part of the object memory of its own; `base`, where the object is
  * mapped, or NULL. Returns 0; -errno, without a detail. */
 int lhi_grow_back(int fd, char *base, uint64_t off, uint64_t len);
+
+/* The same for a part of a table that is in use.  Returns 0; -ENOSPC; -EUCLEAN:
+ * the object was truncated; -EMFILE, -ENFILE, -ESTALE, -EACCES: it needs a
+ * descriptor.  `use` ("grow") and `lacks` ("keys") are for the detail. */
+int lhi_grow_part(struct lhi_view *v, uint64_t off, uint64_t len,
+    const char *use, const char *lacks);
 
 #endif

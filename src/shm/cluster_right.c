@@ -88,23 +88,17 @@ int
 lhi_right_begin(struct lhi_view *v, const struct shm_slot *s)
 {
 	struct shm_right *r = &v->rights[lhi_slot_idx(v, s)];
-	int saved = errno, fd = lhi_view_fd(v), error;
+	int error = lhi_grow_part(v, v->geo.rights_off +
+	    (uint64_t)lhi_slot_idx(v, s) * sizeof(struct shm_right),
+	    sizeof(struct shm_right), "make another cluster key",
+	    "the right to another cluster key");
 
-	error = fd < 0 ? -errno : lhi_grow_back(fd, (char *)v->hdr,
-	    v->geo.rights_off + (uint64_t)lhi_slot_idx(v, s) *
-	    sizeof(struct shm_right), sizeof(struct shm_right));
-	errno = saved;
 	lhi_point("right.backed");
-	if (error == 0) {
-		sh64_store(&r->right, 0);
-		sh64_store(&r->base, 0);
-		return 0;
-	}
-	if (fd < 0)
-		return lhi_view_no_fd(v, error, "make another cluster key");
-	return lhi_fail(-ENOSPC, "there is no memory for what "
-	    "%s has to know of another cluster key (%s): make room in "
-	    "/dev/shm, or enlarge it", v->path, strerror(-error));
+	if (error != 0)
+		return error;
+	sh64_store(&r->right, 0);
+	sh64_store(&r->base, 0);
+	return 0;
 }
 
 static struct shm_right *

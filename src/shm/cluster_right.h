@@ -14,8 +14,7 @@ int lhi_right_refuse_value(const char *key);
 
 /*
  * Prepares slot s for such a key: memory for its right, which is none yet.
- * Returns 0; -ENOSPC; -EMFILE, -ENFILE, -ESTALE, -EACCES: it needs a
- * descriptor.
+ * Returns 0; an error of lhi_grow_part().
  */
 int lhi_right_begin(struct lhi_view *v, const struct shm_slot *s);
 

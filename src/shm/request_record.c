@@ -64,22 +64,15 @@
 int
 lhi_request_back(struct lhi_view *v)
 {
-	int saved = errno, fd, error;
+	int error;
 
 	if (lhi_request_used(v))
 		return 0;
-	fd = lhi_view_fd(v);
-	error = fd < 0 ? -errno : lhi_grow_back(fd, (char *)v->hdr,
-	    v->geo.requests_off,
-	    (uint64_t)v->geo.n_requests * sizeof(struct shm_request));
-	errno = saved;
-	if (fd < 0)
-		return lhi_view_no_fd(v, error, "begin with request ids");
+	error = lhi_grow_part(v, v->geo.requests_off,
+	    (uint64_t)v->geo.n_requests * sizeof(struct shm_request),
+	    "begin with request ids", "request ids");
 	if (error != 0)
-		return lhi_fail(-ENOSPC, "there is no memory for request ids "
-		    "in %s (%s): make room in shared memory (remove what is "
-		    "not needed from /dev/shm, or enlarge it)", v->path,
-		    strerror(-error));
+		return error;
 	lhi_point("request.backed");
 	sh32_store(&v->hdr->ready_requests, v->geo.n_requests);
 	return 0;

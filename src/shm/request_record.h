@@ -37,7 +37,7 @@ enum lhi_request_is {
 	REQUEST_FAILED
 };
 
-/* Gives the index memory. Returns 0; -ENOSPC with a sentence. */
+/* Gives the index memory. Returns 0; an error of lhi_grow_part(). */
 int lhi_request_back(struct lhi_view *v);
 
 /* True if there is an index. */

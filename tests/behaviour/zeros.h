@@ -375,7 +375,8 @@ subject(void *arg)
 	    lhi_sigbus_count() > 0)
 		_exit(AGAIN);
 	if (!ok(is_refusal(j->op, error) || (j->way >= CUT &&
-	    (lhi_sigbus_count() == 0 || j->op->early)), "it is refused"))
+	    error != -ENOSPC && (lhi_sigbus_count() == 0 || j->op->early)),
+	    "it is refused"))
 		diag_failed("%d %s (%s)", error, error < 0 ?
 		    strerrorname_np(-error) : "", lh_error_detail());
 	close_all(&w);
