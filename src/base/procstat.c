@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "base/freezer.h"
 #include "base/procstat.h"
@@ -15,6 +16,7 @@
 #define FLAGS_TO_START 13	/* and from there to the start time */
 #define TASK_READS 64		/* most reads of the list of threads */
 #define THREADS_ASKED 64	/* most threads asked whether they run */
+#define STALL_LOOKS 4		/* 1 ms apart, while it waits for a disk */
 
 static const char *
 skip_fields(const char *p, int n)
@@ -145,16 +147,37 @@ is_idle(pid_t pid, pid_t tid, const struct lhi_procstat *thread, void *arg)
 	return !r->found && ++r->asked < THREADS_ASKED;
 }
 
+/* (Most waits for a disk are short, so it is asked again.) */
+bool
+lhi_procstat_may_stall(pid_t pid, struct lhi_procstatus *s)
+{
+	const struct timespec nap = { 0, 1000000 };
+
+	for (int i = 0; i < STALL_LOOKS; i++) {
+		if (i > 0)
+			(void)nanosleep(&nap, NULL);
+		if (!lhi_procstatus_read(pid, s) ||
+		    !lhi_procstatus_may_stall(s))
+			return false;
+		if (s->state != 'D')
+			break;
+	}
+	return true;
+}
+
 bool
 lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps)
 {
+	struct lhi_procstatus status;
 	int saved = errno;
 	char path[64];
 	bool seen;
 
-	if (lhi_procstatus_find_in_exec(pid)) {
+	if (lhi_procstat_may_stall(pid, &status)) {
+		*ps = (struct lhi_procstat){ .pid = pid, .state = status.state,
+		    .parent = (pid_t)status.parent };
 		errno = saved;
-		return false;
+		return status.state == 'D';
 	}
 	if (tid != 0)
 		(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/stat",

@@ -19,10 +19,17 @@ struct lhi_procstat {
 				 * identifies a process */
 };
 
+struct lhi_procstatus;
+
+/* True if the process's stat is not to be read, because that may have to wait
+ * (procstatus.h).  Takes 3 ms then, while it waits for a disk. */
+bool lhi_procstat_may_stall(pid_t pid, struct lhi_procstatus *s);
+
 /* Reads the state of a process, or of its thread `tid` if that is not 0.  A
  * process's state covers all its threads: 'Z' only if none is left, 'T' only if
- * none runs.  Returns false if it is not visible, or is in the middle of
- * execve(2) (procstatus.h).  errno is unchanged. */
+ * none runs.  If it waits for a disk and has one thread, start time and flags
+ * are 0: not known.  Returns false if it is not visible, or is in the middle of
+ * execve(2).  errno is unchanged. */
 bool lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps);
 
 /* True if the process is seen to run: one of its first 64 threads runs, sleeps

@@ -13,6 +13,11 @@
  * A program can bring its memory into that state as well, and run in it.  Then
  * it has several threads, or runs, or its count of switches changes.
  *
+ * The kernel also waits, before it changes the memory, for all who have locked
+ * the old one.  Another process that shares it can lock it for ever.  Then the
+ * old memory is shown, and state D.  So `stat` is not asked of a process with
+ * one thread in that state either.
+ *
  * A process may begin with execve(2) just after it was asked.  So this only
  * spares those who ask for `stat` a wait that is not meant for them.
  */
@@ -55,6 +60,7 @@ parse_line(const char *line, struct lhi_procstatus *s)
 		s->switches += n;
 	} else {
 		(void)(read_number(line, "Threads", &s->threads) ||
+		    read_number(line, "PPid", &s->parent) ||
 		    read_number(line, "VmStk", &s->stack_kb) ||
 		    read_number(line, "VmData", &s->data_kb));
 	}
@@ -98,17 +104,22 @@ lhi_procstatus_read(pid_t pid, struct lhi_procstatus *s)
 	return s->state != '\0' && s->threads > 0;
 }
 
-bool
-lhi_procstatus_is_in_exec(const struct lhi_procstatus *s)
+static bool
+has_only_stack(const struct lhi_procstatus *s)
 {
 	return s->has_memory && s->memory_kb == s->stack_kb &&
-	    s->data_kb == 0 && s->threads == 1 && s->state != 'R';
+	    s->data_kb == 0 && s->threads == 1;
 }
 
 bool
-lhi_procstatus_find_in_exec(pid_t pid)
+lhi_procstatus_is_in_exec(const struct lhi_procstatus *s)
 {
-	struct lhi_procstatus s;
+	return has_only_stack(s) && s->state != 'R';
+}
 
-	return lhi_procstatus_read(pid, &s) && lhi_procstatus_is_in_exec(&s);
+bool
+lhi_procstatus_may_stall(const struct lhi_procstatus *s)
+{
+	return has_only_stack(s) || (s->has_memory && s->threads == 1 &&
+	    s->state == 'D');
 }

@@ -12,6 +12,7 @@
 
 struct lhi_procstatus {
 	char state;		/* 'R', 'S', 'T', ... */
+	uint64_t parent;
 	uint64_t threads;
 	uint64_t uid[PROCSTATUS_UIDS];
 	bool has_memory;	/* only then the next three are known: */
@@ -28,6 +29,8 @@ bool lhi_procstatus_read(pid_t pid, struct lhi_procstatus *s);
 /* True if the process is between two programs, and has one thread, which does
  * not run.  False in doubt. */
 bool lhi_procstatus_is_in_exec(const struct lhi_procstatus *s);
-bool lhi_procstatus_find_in_exec(pid_t pid);
+
+/* True if who reads the process's `stat` may have to wait, even for ever. */
+bool lhi_procstatus_may_stall(const struct lhi_procstatus *s);
 
 #endif

@@ -86,6 +86,8 @@ run_of_process(const struct lhi_view *v, const struct lh_party *p)
 		errno = saved;
 		return gone ? LH_RUN_DEAD : LH_RUN_UNSEEN;
 	}
+	if (whole.start_ticks == 0)	/* it waits for a disk */
+		return LH_RUN_UNSEEN;
 	if (whole.start_ticks != sh64_load(&se->start_ticks))
 		return LH_RUN_DEAD;
 	/* a thread that has ended still holds what it acquired */

@@ -141,8 +141,9 @@ is_running(struct lhi_view *v, uint64_t sid)
 	if (pid == 0 || !lhi_procstat_runs(pid, &ps))
 		return false;
 	se = &v->sessions[sid_idx(sid)];
-	return ps.start_ticks != 0 &&
-	    ps.start_ticks == sh64_load_rlx(&se->start_ticks) &&
+	/* (0: it waits for a disk; the session's sign says that it lives) */
+	return (ps.start_ticks == 0 ||
+	    ps.start_ticks == sh64_load_rlx(&se->start_ticks)) &&
 	    sess_st(sh64_load(&se->state)) == SESS_ALIVE &&
 	    !lhi_session_dead(v, sid, true);
 }

@@ -136,6 +136,7 @@ lhi_bound_is_to(const struct shm_session *se, const struct lhi_bound *b)
 static bool
 began_later(const struct lhi_view *v, pid_t pid, uint64_t start)
 {
+	struct lhi_procstatus status;
 	struct lhi_procstat ps;
 	bool later = false;
 	char path[32];
@@ -143,7 +144,7 @@ began_later(const struct lhi_view *v, pid_t pid, uint64_t start)
 
 	if (lhi_mutant_on(bound_by_number) || !lhi_view_same_time(v))
 		return false;
-	if (lhi_procstatus_find_in_exec(pid))
+	if (lhi_procstat_may_stall(pid, &status))
 		return false;
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = lhi_fd_open(path, O_RDONLY | O_CLOEXEC);

@@ -155,12 +155,13 @@ is_process_there(const struct lhi_view *v, uint32_t idx)
 	const struct shm_session *se = &v->sessions[idx];
 	pid_t pid = lhi_session_pid(v, sid_make(sess_inc(
 	    sh64_load(&se->state)), idx));
+	struct lhi_procstatus status;
 	struct lhi_procstat ps;
 
 	if (pid == 0 || lhi_mutant_on(children_untold))
 		return false;
-	return lhi_procstatus_find_in_exec(pid) ||
-	    (lhi_procstat_read(pid, pid, &ps) &&
+	return lhi_procstat_may_stall(pid, &status) ||
+	    (lhi_procstat_read(pid, 0, &ps) &&
 	    ps.start_ticks == sh64_load_rlx(&se->start_ticks) &&
 	    strchr("ZX", ps.state) == NULL);
 }
