@@ -74,6 +74,14 @@ struct descriptor_look {
 	bool waits;	/* a thread of it waits for bytes of the file */
 };
 
+/* How a line of fdinfo about a lock names the live file. */
+static void
+name_in_locks(const struct lhi_live_users *u, char file[64])
+{
+	(void)snprintf(file, 64, " %02x:%02x:%llu ", major(u->dev),
+	    minor(u->dev), u->ino);
+}
+
 /* Reads a descriptor's fdinfo.  `ring`: of an io_uring, which lists its files;
  * else of the live file, for its locks. */
 static void
@@ -81,15 +89,18 @@ read_fdinfo(struct descriptor_look *l, const char *path, bool ring)
 {
 	struct lhi_live_users *u = l->u;
 	FILE *f = fopen(path, "re");
+	char *line = NULL, file[64];
 	struct lhi_live_lock lock;
-	char *line = NULL;
 	size_t size = 0;
 
+	name_in_locks(u, file);
 	while (f != NULL && getline(&line, &size, f) > 0) {
 		if (ring && u->leaf[0] != '\0' &&
 		    strstr(line, u->leaf) != NULL)
 			l->locks = true;
-		if (ring || !is_byte_lock(line, &lock))
+		/* (another file may have the descriptor by now) */
+		if (ring || strstr(line, file) == NULL ||
+		    !is_byte_lock(line, &lock))
 			continue;
 		l->locks = true;
 		if (!l->maps && u->n_locks < LIVE_LOCKS_MAX)
@@ -169,8 +180,7 @@ read_locks(struct descriptor_look *l, const char *path)
 	struct lhi_live_lock lock;
 	size_t size = 0;
 
-	(void)snprintf(file, sizeof(file), " %02x:%02x:%llu ",
-	    major(l->u->dev), minor(l->u->dev), l->u->ino);
+	name_in_locks(l->u, file);
 	while (f != NULL && getline(&line, &size, f) > 0)
 		l->locks |= strstr(line, file) != NULL &&
 		    is_byte_lock(line, &lock);
@@ -340,7 +350,7 @@ lhi_live_users_scan(int fd, bool apart)
 	else
 		u->error = lhi_look_apart(look_at_processes, u, sizeof(*u),
 		    LIMIT_MS, &at);
-	if (at != 0)
+	if (at != 0 && u->error != 0)
 		lhi_live_pids_add(&u->unread, at);
 	return u;
 }

@@ -391,8 +391,8 @@ look_at_process(pid_t pid, void *arg)
 	l->is_users = pid != INIT && (status.state == '\0' ||
 	    is_users_process(l, &status));
 	/* (of others only the holder of a sign that a list has is not named) */
-	if ((way == PROCESS_IN_EXEC && !l->is_users) ||
-	    (way != PROCESS_FREELY && look_with_care(l, way, &status)))
+	if (way != PROCESS_FREELY && (!l->is_users ||
+	    look_with_care(l, way, &status)))
 		return false;
 	read_activity(pid, &after);
 	for (int i = 0; i < ROUNDS; i++) {

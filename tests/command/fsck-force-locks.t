@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Guarantee G1: locks on the live file that are none of bytes (flock(2)),
-# and locks of other bytes, do not explain why a living holder's byte is locked.
+# locks of other bytes, and locks of another file by the same descriptor in turn, do
+# not explain why a living holder's byte is locked.
 # So beside a process that has them, a repair by force declares no living session
 # dead, and its key keeps its holder.
 #
@@ -15,7 +16,7 @@ compile holder.c
 locked() {
 	rm -f "$dir/locker"
 	python3 -c '
-import fcntl, glob, os, struct, sys, time
+import fcntl, glob, os, resource, struct, sys, time
 
 def lock(kind, first, length):
     fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", kind, os.SEEK_SET, first, length, 0))
@@ -32,8 +33,18 @@ elif how == "read":
     lock(fcntl.F_RDLCK, 0, 4096)
 elif how == "all":
     lock(fcntl.F_WRLCK, 0, 0)
+elif how == "turns":
+    live, fd = fd, os.open(sys.argv[3], os.O_RDWR | os.O_CREAT, 0o600)
+    lock(fcntl.F_WRLCK, 0, 0)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    places = range(100, min(most, 3600))
 print("locked", flush=True)
-time.sleep(60)' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" "$1" \
+while how == "turns":
+    for of in (live, fd):
+        for place in places:
+            os.dup2(of, place)
+time.sleep(60)' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" "$1" "$dir/other" \
 	    >"$dir/locker" &
 	locker=$!
 	mind $locker
@@ -48,7 +59,7 @@ holds() {
 	until_true 10000 grep -q holds "$dir/holds"
 }
 
-for how in flock shared below read; do
+for how in flock shared below read turns; do
 	table $how
 	holds
 	locked $how
