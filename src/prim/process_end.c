@@ -7,29 +7,27 @@
  * the robust list, then it gives up the process's memory (task->mm), under the
  * task's lock.  All of that is for ever.  It runs no user code after the first.
  *
- * The flag is the proof.  It is in /proc/PID/task/TID/stat.  Only x86 shows a
- * store before a later one.  So elsewhere the thread must have no memory as
- * well; what it stored before is seen then.  The link /proc/PID/task/TID/exe is
- * read through task->mm, and without it is ENOENT.  Alone that proves nothing.
- * It also means that the thread is hidden (hidepid), or that the kernel has no
- * memory for a name.
+ * Both are the proof, the flag and that there is no memory.  The kernel may not
+ * answer who asks for the flag (/proc/PID/task/TID/stat), and not ever: while
+ * the process is in execve(2) (since Linux 6.18: base/procstatus.h).  That,
+ * too, walks the robust list and wakes waiters.  But a thread in execve(2)
+ * always has memory, the old program's or the new one's.  So `stat` is read
+ * only of threads that have none.  (Only a thread that takes another's place in
+ * execve(2) just then can delay the answer.)
+ *
+ * /proc/PID/task/TID/statm shows the memory.  It waits for nobody, and reads
+ * task->mm under the task's lock.  So whoever sees that it is gone sees what
+ * the thread stored before.  (Alone it proves nothing of a process that cannot
+ * be seen, and it does not tell which process it is.)
+ *
+ * Reading it takes a reference to the memory while there is some.  If the dying
+ * thread gives up its own meanwhile, the reader has to tear it down.  That is
+ * rare, because the reference lasts a microsecond.
  *
  * The waiter that the robust list woke may run in place of the dying thread, on
- * its processor.  Then the flag is there, and the memory still is.  (To see it
- * gone, the waiter would have to sleep until all of it has been torn down.)
- * But reading `stat` takes a reference to the memory while there is some.  If
- * the dying thread gave up its own meanwhile, the reader would have to tear it
- * down.  So `exe` is read several times before that.  A thread that is running
- * gives up its memory within that time.  (A watched process is asked for its
- * flags at once.)
- *
- * The kernel may not answer to either, and not ever: while the process is in
- * execve(2) (since Linux 6.18: base/procstatus.h). That, too, walks the robust
- * list and wakes waiters.  So first the kernel is asked whether the first
- * thread is done with its futexes for good.  It is that after the walk at its
- * end, and not in execve(2).  FUTEX_TRYLOCK_PI shows it: ESRCH.  If it is not
- * done, there is no proof.  (If it is, only a thread that takes its place in
- * execve(2) just then can delay the answer.)
+ * its processor, or beside it.  Then the memory is still there.  It is read
+ * several times, in which a thread that is running gives up its memory; and the
+ * caller asks again later (op/death_hint.c).
  *
  * A list of threads is no snapshot.  A thread that is looked at late may have
  * been made by one that was not listed, and a list may end early at a thread
@@ -37,7 +35,8 @@
  * the next one and end was called dead in 1 of 90 questions.  So:
  *
  *	1 list the threads, in one call
- *	2 ask for each one: it has ended, or it is gone, or there is no proof
+ *	2 ask for each one: it has no memory; then for each one: it has ended,
+ *	  or it is gone.  Else there is no proof
  *	3 read how many threads the process has (links of the directory task)
  *	4 list again: as many as that, and all of them in the first list, and
  *	  none of them gone at 2
@@ -55,11 +54,10 @@
  * that.
  *
  * A process of one thread.  A waiter that watches it also keeps the directory
- * of its threads open, and its first thread's stat.  Both are of that process
- * for ever, even if its pid is another's by now; when they are opened, its
- * start time is compared.  So the proof is:
+ * of its threads open, and its first thread's statm.  Both are of that process
+ * for ever, even if its pid is another's by now.  So the proof is:
  *
- *	1 ask its first thread, as above: it has ended
+ *	1 ask its first thread, as above: it has ended, and began at that time
  *	2 read how many threads the process has: one
  *
  * The first thread counts until the whole process is gone, and then the
@@ -69,9 +67,7 @@
  * program runs no more.)  Other threads that had ended were released before
  * that; that their stores are seen, too, is only sure on x86.  The caller's
  * application may have closed the descriptors, and others may have their
- * numbers: before 1 and at 2 device and inode are compared, and at 1 pid and
- * start time are read with the flags.  `exe` is not asked, so that nothing
- * rests on a directory before it was compared.
+ * numbers: before 1 and at 2 device and inode are compared.
  *
  * Not covered: another process that shares the memory (vfork(), or clone() with
  * CLONE_VM), because it is not a thread of this one.  Its memory's byte lock is
@@ -87,9 +83,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/futex.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "base/process.h"
 #include "base/procstat.h"
@@ -100,7 +94,7 @@
 #define LIST_LEN 8192
 #define ENTRY_MAX 280		/* of one name at most */
 #define THREADS_MAX 250
-#define LOOKS 5			/* at exe: about 15 us */
+#define LOOKS 8			/* at statm: about 15 us */
 #define GONE (-1)
 #define PREPARED 8		/* so many threads are looked up early */
 #define ALONE 3			/* links of `task`: one thread */
@@ -156,30 +150,51 @@ open_threads(pid_t pid)
 	    lhi_fd_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Returns whether the thread is seen to have no memory.  ENOENT can also mean
- * that it is hidden (hidepid), or that the kernel has no memory for a name. */
+/* True if that file statm is of a thread without memory: all is 0. */
 static bool
-seems_without_memory(int task, pid_t tid)
+is_without_memory(int statm)
 {
-	char path[32], to[4];
+	char text[3] = "";
 
-	(void)snprintf(path, sizeof(path), "%d/exe", (int)tid);
-	return readlinkat(task, path, to, sizeof(to)) < 0 && errno == ENOENT;
+	return pread(statm, text, 2, 0) == 2 && strcmp(text, "0 ") == 0;
 }
 
-/* Step 2.  *tid becomes GONE if nothing is to be read of it, and *start when it
- * started if that was read. */
+/* Returns whether there is no memory by the last of several looks. */
+static bool
+comes_without_memory(int statm)
+{
+	bool without = false;
+
+	for (int i = 0; i < LOOKS && !without; i++)
+		without = is_without_memory(statm);
+	return without;
+}
+
+/* Step 2, first half.  Of a thread that cannot be seen nothing is read. */
+static bool
+has_no_memory(int task, pid_t tid)
+{
+	char path[32];
+	bool without;
+	int statm;
+
+	(void)snprintf(path, sizeof(path), "%d/statm", (int)tid);
+	statm = openat(task, path, O_RDONLY | O_CLOEXEC);
+	if (statm < 0)
+		return errno == ENOENT || errno == ESRCH;
+	without = comes_without_memory(statm);
+	(void)close(statm);
+	return without;
+}
+
+/* Step 2, second half.  *tid becomes GONE if nothing is to be read of it, and
+ * *start when it started if that was read. */
 static bool
 has_thread_ended(int task, int *tid, uint64_t *start)
 {
 	struct lhi_procstat ps;
-	bool without = false;
 
-	errno = 0;
-	for (int i = 0; i < LOOKS && !without; i++)
-		without = seems_without_memory(task, *tid);
-	if (!without && (errno != 0 || !STORES_IN_ORDER))
-		return false;
+	lhi_point("process.flags");
 	if (!lhi_procstat_read_at(task, *tid, &ps)) {
 		*tid = GONE;
 		return true;
@@ -218,6 +233,9 @@ have_threads_ended(int task, pid_t pid, uint64_t start_ticks)
 	lhi_point("process.listed");
 	if (n <= 0)
 		return false;
+	for (int i = 0; i < n && !lhi_mutant_on(memory_unasked); i++)
+		if (!has_no_memory(task, first[i].tid))
+			return false;
 	for (int i = 0; i < n; i++)
 		if (!has_thread_ended(task, &first[i].tid,
 		    first[i].tid == pid ? &start : &of_other))
@@ -235,26 +253,10 @@ have_threads_ended(int task, pid_t pid, uint64_t start_ticks)
 	    lhi_mutant_on(start_uncompared))) && lhi_process_is_shown_by(task);
 }
 
-/*
- * True if the kernel has a thread of that number that is not done with its
- * futexes for good.  Asked by a lock of our own whose owner it would be: ESRCH
- * is the answer for one that is.
- */
-static bool
-is_at_work(pid_t tid)
-{
-	uint32_t word = (uint32_t)tid;
-
-	return syscall(SYS_futex, &word, FUTEX_TRYLOCK_PI, 0, NULL, NULL, 0) !=
-	    0 && (errno == EWOULDBLOCK || errno == EBUSY || errno == EPERM ||
-	    errno == EDEADLK);
-}
-
 bool
 lhi_process_has_ended(pid_t pid, uint64_t start_ticks)
 {
-	int saved = errno, task = start_ticks == 0 || is_at_work(pid) ? -1 :
-	    open_threads(pid);
+	int saved = errno, task = start_ticks == 0 ? -1 : open_threads(pid);
 	bool ended = false;
 
 	if (task >= 0) {
@@ -270,7 +272,7 @@ lhi_process_has_ended(pid_t pid, uint64_t start_ticks)
 static int
 look_up_threads(int task)
 {
-	static const char *const file[] = { "exe", "stat" };
+	static const char *const file[] = { "statm", "stat" };
 	struct thread threads[THREADS_MAX];
 	int n = list_threads(task, threads);
 	struct stat st;
@@ -286,27 +288,24 @@ look_up_threads(int task)
 	return n;
 }
 
-/* Opens the stat of the first thread.  True if both are of that process. */
+/* Opens the first thread's statm.  (Its stat is not read while it lives: see
+ * above.)  True if /proc shows our own pid namespace. */
 static bool
 open_watched(struct lhi_process_watch *w, pid_t pid, uint64_t start_ticks)
 {
-	struct lhi_procstat ps;
 	struct stat task, file;
 	char path[32];
 
-	(void)snprintf(path, sizeof(path), "%d/stat", (int)pid);
-	w->stat = lhi_fd_openat(w->task, path, O_RDONLY | O_CLOEXEC, 0);
-	if (w->stat < 0 || !lhi_procstat_read_fd(w->stat, &ps) ||
-	    (ps.start_ticks != start_ticks &&
-	    !lhi_mutant_on(start_uncompared)) ||
-	    fstat(w->task, &task) != 0 || fstat(w->stat, &file) != 0 ||
-	    !lhi_process_is_shown_by(w->task))
+	(void)snprintf(path, sizeof(path), "%d/statm", (int)pid);
+	w->statm = lhi_fd_openat(w->task, path, O_RDONLY | O_CLOEXEC, 0);
+	if (w->statm < 0 || fstat(w->task, &task) != 0 ||
+	    fstat(w->statm, &file) != 0 || !lhi_process_is_shown_by(w->task))
 		return false;
 	w->pid = pid;
 	w->start_ticks = start_ticks;
 	w->device = task.st_dev;
 	w->task_inode = task.st_ino;
-	w->stat_inode = file.st_ino;
+	w->statm_inode = file.st_ino;
 	return true;
 }
 
@@ -318,12 +317,12 @@ lhi_process_watch_begin(struct lhi_process_watch *w, pid_t pid,
 
 	lhi_process_watch_end(w);
 	w->task = start_ticks == 0 ? -1 : open_threads(pid);
-	w->stat = -1;
+	w->statm = -1;
 	if (w->task >= 0 && (look_up_threads(w->task) != 1 ||
 	    !STORES_IN_ORDER || !open_watched(w, pid, start_ticks))) {
 		(void)close(w->task);
-		if (w->stat >= 0)
-			(void)close(w->stat);
+		if (w->statm >= 0)
+			(void)close(w->statm);
 	}
 	errno = saved;
 }
@@ -346,8 +345,8 @@ lhi_process_watch_end(struct lhi_process_watch *w)
 		return;
 	if (is_file(w->task, w->device, w->task_inode, &st))
 		(void)close(w->task);
-	if (is_file(w->stat, w->device, w->stat_inode, &st))
-		(void)close(w->stat);
+	if (is_file(w->statm, w->device, w->statm_inode, &st))
+		(void)close(w->statm);
 	w->pid = 0;
 	errno = saved;
 }
@@ -363,20 +362,20 @@ lhi_process_watch_is_of(const struct lhi_process_watch *w, pid_t pid,
 bool
 lhi_process_watch_has_ended(const struct lhi_process_watch *w)
 {
-	int saved = errno;
-	struct lhi_procstat ps;
-	struct stat st;
+	int tid = w->pid, saved = errno;
+	struct stat st, statm;
+	uint64_t start = 0;
 	bool ended = false;
 
 	/* (reading from a file of the application's might wait, or take what it
 	 * is to read) */
-	if (w->pid != 0 && (!is_at_work(w->pid) ||
-	    lhi_mutant_on(exe_is_proof)) &&
-	    is_file(w->stat, w->device, w->stat_inode, &st))
-		ended = lhi_mutant_on(exe_is_proof) ?
-		    seems_without_memory(w->task, w->pid) :
-		    lhi_procstat_read_fd(w->stat, &ps) && ps.pid == w->pid &&
-		    ps.start_ticks == w->start_ticks && ps.flags & PF_EXITING;
+	if (w->pid != 0 &&
+	    is_file(w->statm, w->device, w->statm_inode, &statm) &&
+	    is_file(w->task, w->device, w->task_inode, &st) &&
+	    (comes_without_memory(w->statm) || lhi_mutant_on(memory_unasked)))
+		ended = has_thread_ended(w->task, &tid, &start) &&
+		    (start == w->start_ticks ||
+		    lhi_mutant_on(start_uncompared));
 	lhi_point("process.watched");
 	ended = ended && is_file(w->task, w->device, w->task_inode, &st) &&
 	    (st.st_nlink == ALONE || lhi_mutant_on(watch_uncounted));

@@ -4,7 +4,8 @@
  * thread, watches it through two descriptors.  They prove its end, but not its
  * life, nor anything of another process.  If the application has closed them,
  * and others have their numbers, they prove nothing, and are not closed.  When
- * the wait ends they are.
+ * the wait ends they are.  A process that has memory is asked for nothing that
+ * the kernel may not answer.
  *
  * Otherwise a living holder would count as dead, an application would lose
  * files, or a process that waits often would run out of descriptors.
@@ -60,23 +61,55 @@ watch(pid_t pid, uint64_t later)
 	return w;
 }
 
+static int
+ask_watch(void *arg)
+{
+	return lhi_process_watch_has_ended(arg);
+}
+
+static int
+ask_process(void *arg)
+{
+	const struct lhi_process_watch *w = arg;
+
+	return lhi_process_has_ended(w->pid, w->start_ticks);
+}
+
+/* The kernel may not answer who asks for the flags of a process that has
+ * memory, because it may be in execve(2). */
+static void
+asks_nothing_else(struct lhi_process_watch *w)
+{
+	int (*const ask[])(void *arg) = { ask_watch, ask_process };
+
+	for (int i = 0; i < 2; i++) {
+		replay_hold("asker", "process.flags");
+		replay_go("asker", ask[i], w);
+		ok(!replay_comes("asker"), "its flags are not asked for");
+		is(replay_result("asker"), 0, "no proof");
+	}
+}
+
 static void
 proves_the_end(void)
 {
 	pid_t pid = t_fork(be_alone, NULL);
 	int before = t_descriptors();
-	struct lhi_process_watch other = watch(pid, 1), w;
+	struct lhi_process_watch other, w;
 	siginfo_t si;
 
-	is(other.pid, 0, "one that began at another time is not watched");
-	is(t_descriptors(), before, "nothing is open");
 	w = watch(pid, 0);
 	is(w.pid, pid, "it is watched");
 	is(t_descriptors(), before + 2, "through two descriptors");
+	other = watch(pid, 1);
 	ok(!lhi_process_watch_has_ended(&w), "it lives");
+	asks_nothing_else(&w);
 	(void)t_signal(pid, SIGKILL);
 	is(waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT), 0, "killed");
 	ok(lhi_process_watch_has_ended(&w), "it has ended");
+	ok(!lhi_process_watch_has_ended(&other),
+	    "one that began at another time has not");
+	lhi_process_watch_end(&other);
 	t_kill(pid);
 	ok(!lhi_process_watch_has_ended(&w), "unknown when nothing is left");
 	lhi_process_watch_end(&w);
@@ -166,13 +199,13 @@ recognizes_its_own(void)
 	struct lhi_process_watch w = watch(pid, 0);
 
 	replace(w.task, other);
-	replace(w.stat, other);
+	replace(w.statm, other);
 	ok(!lhi_process_watch_has_ended(&w), "others' files prove nothing");
 	lhi_process_watch_end(&w);
 	cmp(fcntl(w.task, F_GETFD), >=, 0, "the first is open");
-	cmp(fcntl(w.stat, F_GETFD), >=, 0, "the second is open");
+	cmp(fcntl(w.statm, F_GETFD), >=, 0, "the second is open");
 	(void)close(w.task);
-	(void)close(w.stat);
+	(void)close(w.statm);
 	t_kill(pid);
 	t_kill(other);
 }
@@ -191,11 +224,11 @@ reads_no_file_of_others(void)
 	if (fd < 0 || write(fd, "text", 4) != 4 || futimens(fd, times) != 0)
 		bail_out("no file");
 	(void)unlink(name);
-	is(dup2(fd, w.stat), w.stat, "a file of the application");
+	is(dup2(fd, w.statm), w.statm, "a file of the application");
 	ok(!lhi_process_watch_has_ended(&w), "proves nothing");
 	is(fstat(fd, &st), 0, "and its time of access");
 	is(st.st_atim.tv_sec, 1000, "shows that it was not read");
-	(void)close(w.stat);
+	(void)close(w.statm);
 	(void)close(fd);
 	lhi_process_watch_end(&w);
 	t_kill(pid);
