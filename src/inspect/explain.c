@@ -68,9 +68,9 @@ run_of_thread(pid_t pid, pid_t tid, char state)
 
 /* Returns the state of the party's thread if that exists, otherwise of its
  * process.  Pids are reused, so the process must have the start time in the
- * session's record. */
+ * session's record; if that is not known, the session's sign must be held. */
 static uint32_t
-run_of_process(const struct lhi_view *v, const struct lh_party *p)
+run_of_process(struct lhi_view *v, const struct lh_party *p)
 {
 	uint64_t sid = lhi_view_session_of(v, p->id[0]);
 	pid_t pid = lhi_session_pid(v, sid);
@@ -86,8 +86,9 @@ run_of_process(const struct lhi_view *v, const struct lh_party *p)
 		errno = saved;
 		return gone ? LH_RUN_DEAD : LH_RUN_UNSEEN;
 	}
-	if (whole.start_ticks == 0)	/* it waits for a disk */
-		return LH_RUN_UNSEEN;
+	if (whole.start_ticks == 0)	/* it waits in the kernel */
+		return lhi_session_dead(v, sid, true) ? LH_RUN_UNSEEN :
+		    run_of_thread(pid, pid, whole.state);
 	if (whole.start_ticks != sh64_load(&se->start_ticks))
 		return LH_RUN_DEAD;
 	/* a thread that has ended still holds what it acquired */

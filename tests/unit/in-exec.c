@@ -6,52 +6,10 @@
  * declared dead while it lives.  More than `status` is not asked of a process
  * that may be in it.
  */
-#include <signal.h>
-#include <sys/prctl.h>
 #include <unistd.h>
-#include "base/procstat.h"
 #include "base/procstatus.h"
-#include "support/child.h"
 #include "support/support.h"
 #include "tap.h"
-
-/* A parent of vfork() is in state D while its child runs. */
-static int
-wait_in_kernel(void *arg)
-{
-	(void)arg;
-	if (vfork() == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)pause();
-		_exit(0);
-	}
-	return 0;
-}
-
-static bool
-comes_to_state(pid_t pid, char state)
-{
-	struct lhi_procstatus s;
-
-	return lhi_procstatus_read(pid, &s) && s.state == state;
-}
-
-static void
-asks_nothing_of_one_in_kernel(void)
-{
-	pid_t pid = t_fork(wait_in_kernel, NULL);
-	struct lhi_procstat ps;
-
-	ok(t_until(T_HANG_MS, comes_to_state(pid, 'D')), "one waits, state D");
-	ok(lhi_procstat_read(pid, 0, &ps), "what is known of it:");
-	is(ps.state, 'D', "  its state");
-	is(ps.parent, getpid(), "  its parent");
-	is(ps.start_ticks, 0, "  not when it began");
-	ok(lhi_procstat_runs(pid, &ps), "it counts as running");
-	t_kill(pid);
-	ok(lhi_procstat_read(getpid(), 0, &ps), "of ourselves");
-	cmp(ps.start_ticks, >, 0, "  that is known, too");
-}
 
 int
 main(void)
@@ -98,6 +56,5 @@ main(void)
 	ok(lhi_procstatus_read(getpid(), &later), "again");
 	cmp(later.switches, >, s.switches, "  it has slept meanwhile");
 	ok(!lhi_procstatus_read(-1, &s), "no such process");
-	asks_nothing_of_one_in_kernel();
 	return done();
 }
