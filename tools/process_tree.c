@@ -116,6 +116,22 @@ is_proc_ours(void)
 	return strtol(self, NULL, 10) == getpid();
 }
 
+static bool
+make_room(struct process_list *pic)
+{
+	size_t room = pic->room == 0 ? 256 : 2 * pic->room;
+	struct process *all;
+
+	if (pic->n < pic->room)
+		return true;
+	all = reallocarray(pic->all, room, sizeof(*all));
+	if (all == NULL)
+		return false;
+	pic->all = all;
+	pic->room = room;
+	return true;
+}
+
 static int
 read_all_processes(struct process_list *pic)
 {
@@ -134,17 +150,9 @@ read_all_processes(struct process_list *pic)
 		pid = strtol(d->d_name, &end, 10);
 		if (*end != '\0' || pid <= 0)
 			continue;
-		if (pic->n == pic->room) {
-			size_t room = pic->room == 0 ? 256 : 2 * pic->room;
-			struct process *all;
-
-			all = reallocarray(pic->all, room, sizeof(*all));
-			if (all == NULL) {
-				(void)closedir(dir);
-				return -ENOMEM;
-			}
-			pic->all = all;
-			pic->room = room;
+		if (!make_room(pic)) {
+			(void)closedir(dir);
+			return -ENOMEM;
 		}
 		found = read_process((pid_t)pid, &pic->all[pic->n]);
 		pic->n += found > 0;
