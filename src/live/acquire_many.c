@@ -9,14 +9,17 @@
  * with its session (timing T2), those of a stopped one end at their deadlines.
  *
  * Cluster keys come first, and this host's rights to all of them are requested
- * together, before any key is acquired.  The cluster grants all of those that
- * are missing, or none.  A right that is missing when it is a key's turn ends
- * the round like a lost lease.
+ * together, before any key is acquired: if all are free, they are granted by
+ * one transaction.  Otherwise each one comes when it can (member/batch.c), and
+ * goes to another host that wants it while no process here has the key.  So a
+ * right that is missing when it is a key's turn is requested again, by itself
+ * (op/cluster_acquire.c), while the keys before it are held.
  *
  * Invariants
  *  I1	Keys are acquired in the order of their bytes, compared as unsigned
  *	ones, cluster keys before the others.  A caller that waits in here holds
- *	only keys before the one that it waits for: no circle of such waits.
+ *	only keys before the one that it waits for: no circle of such waits, nor
+ *	with processes of other hosts, which have the same order.
  *  I2	Acquired leases are renewed at least every third of the ttl for as long
  *	as this call lasts: between two keys, and during the wait for one, where
  *	the wait calls us (struct lhi_wait_callback).  The wait is not cut into
@@ -34,8 +37,6 @@
  *	up waiting leaves them alone.  So are they if that call was granted all:
  *	a repeat that finds one of them lost, even after it has seen it held,
  *	leaves the others alone.
- *  I6	A caller that holds keys waits only for a short time for a key to which
- *	this host has no right (many_rights.c).
  *
  * Lost.  A renewal that finds a lease lost ends the round.  All the others are
  * released, so that no process waits for keys that cannot be used here, and a
@@ -61,7 +62,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "live/acquire_many.h"
-#include "live/many_rights.h"
+#include "op/cluster_acquire.h"
 #include "op/handoff.h"
 #include "op/acquire_target.h"
 #include "shm/request_record.h"
@@ -79,13 +80,13 @@ struct many {
 	uint32_t priority;	/* the options' */
 	uint32_t round;
 	uint32_t n;
+	uint32_t clustered;	/* order[0 .. clustered - 1] are a cluster's */
 	uint32_t won;		/* order[0 .. won - 1] */
 	bool anew;		/* this call acquired some of them: not just
 				 * a repeat's answers */
 	uint8_t order[LH_MANY_MAX];	/* of the items */
 	struct lh_lease leases[LH_MANY_MAX];	/* as the items */
-	int64_t renew_ns;	/* renew the acquired leases then */
-	struct lhi_many_rights rights;
+	struct lhi_shim_request shim_request;
 };
 
 int
@@ -142,7 +143,7 @@ sort_items(struct many *m)
 		for (; at > 0 && is_before(m, i, m->order[at - 1]); at--)
 			m->order[at] = m->order[at - 1];
 		m->order[at] = (uint8_t)i;
-		m->rights.n += is_cluster_item(m, i);
+		m->clustered += is_cluster_item(m, i);
 	}
 }
 
@@ -168,18 +169,11 @@ lease_won(struct many *m, uint32_t k)
 	return &m->leases[m->order[k]];
 }
 
-/* Sets when the callback is to run. */
-static void
-set_callback(struct many *m)
-{
-	m->callback.at_ns = m->renew_ns < m->rights.look_ns ? m->renew_ns :
-	    m->rights.look_ns;
-}
-
 /* Renews the acquired leases. Returns 0; CALLBACK_FAILED: one is lost. */
 static int
-renew_won(struct many *m)
+renew_won(struct lhi_wait_callback *callback)
 {
+	struct many *m = (struct many *)callback;
 	int64_t ttl_ns = m->ask.ttl_ns, next_ns = ttl_ns / 3;
 
 	for (uint32_t k = 0; k < m->won; k++) {
@@ -191,27 +185,8 @@ renew_won(struct many *m)
 		if (error != 0)
 			next_ns = ttl_ns / 20;
 	}
-	m->renew_ns = lhi_now_ns(&m->lh->v) + next_ns;
+	callback->at_ns = lhi_now_ns(&m->lh->v) + next_ns;
 	return 0;
-}
-
-static bool
-is_due(const struct many *m)
-{
-	return lhi_now_ns(&m->lh->v) >= m->renew_ns;
-}
-
-/* Does the work that is due during a wait.  Returns 0; CALLBACK_FAILED. */
-static int
-run_callback(struct lhi_wait_callback *callback)
-{
-	struct many *m = (struct many *)callback;
-	int error = is_due(m) ? renew_won(m) : 0;
-
-	if (error == 0 && lhi_many_rights_missing(&m->rights, m->won))
-		error = CALLBACK_FAILED;
-	set_callback(m);
-	return error;
 }
 
 static bool
@@ -335,32 +310,73 @@ acquire_item(struct many *m, uint32_t k)
 	return error == -ESTALE && has_request(m) ? answer_repeat(m) : error;
 }
 
+/* Returns 1 if this host has the rights to all of them. */
+static int
+has_rights(struct many *m)
+{
+	for (uint32_t k = 0; k < m->clustered; k++) {
+		const struct lh_item *item = &m->items[m->order[k]];
+		struct lhi_key_name name;
+		struct lhi_ref ref;
+		int found = lhi_name_set(&name, item->key);
+
+		if (found == 0)
+			found = lhi_slot_find(&m->lh->v, &name, &ref);
+		if (found < 0)
+			return found;
+		if (found == 0 || !lhi_right_is_valid(&m->lh->v, &ref,
+		    item->mode == LH_SHARED, NULL))
+			return 0;
+	}
+	return 1;
+}
+
+/* Requests the missing rights, all together. */
+static int
+ask_for_rights(struct many *m)
+{
+	struct lhi_cluster_acquire_item items[LH_MANY_MAX];
+	int error = has_rights(m);
+
+	if (error != 0)
+		return error < 0 ? error : 0;
+	for (uint32_t k = 0; k < m->clustered; k++) {
+		items[k].key = m->items[m->order[k]].key;
+		items[k].shared = m->items[m->order[k]].mode == LH_SHARED;
+	}
+	return lhi_cluster_acquire_ask_shim(m->lh, &m->shim_request, items,
+	    m->clustered, &m->ask, 0);
+}
+
+static bool
+is_due(const struct many *m)
+{
+	return lhi_now_ns(&m->lh->v) >= m->callback.at_ns;
+}
+
 static int
 acquire_items(struct many *m)
 {
 	int error;
 
-	m->renew_ns = m->rights.look_ns = INT64_MAX;
-	set_callback(m);
+	m->callback.at_ns = INT64_MAX;
 	m->anew = false;
-	error = lhi_many_rights_ask(&m->rights, &m->ask);
+	error = ask_for_rights(m);
 	/* ends: m->won, the caller's own, rises with each key */
 	for (m->won = 0; error == 0 && m->won < m->n;) {
 		if (is_due(m))
-			error = renew_won(m);
-		lhi_many_rights_begin_wait(&m->rights, m->won);
-		set_callback(m);
+			error = renew_won(&m->callback);
 		if (error == 0)
 			error = acquire_item(m, m->won);
 		if (error != 0)
 			break;
 		if (m->won++ == 0)
-			m->renew_ns = lhi_now_ns(&m->lh->v) +
+			m->callback.at_ns = lhi_now_ns(&m->lh->v) +
 			    m->ask.ttl_ns / 3;
 		lhi_point("many.won");
 	}
 	if (error == 0 && m->n > 1)
-		error = renew_won(m);
+		error = renew_won(&m->callback);
 	for (uint32_t k = 0; error == 0 && k < m->n; k++)
 		if (lhi_now_ns(&m->lh->v) >= lease_won(m, k)->expires_ns)
 			error = CALLBACK_FAILED; /* I3 */
@@ -378,13 +394,14 @@ give_back(struct many *m)
 	lhi_fail_mute(0);
 }
 
-/* A right that was there, or promised, is gone: waits before the next round. */
+/* A cluster key was lost, perhaps with all rights of this host: waits before
+ * the next round. */
 static int
 rest_between_rounds(struct many *m)
 {
 	const struct timespec ts = { 0, NS_PER_MS };
 
-	if (m->rights.n == 0)
+	if (m->clustered == 0)
 		return 0;
 	if (lhi_cancel_is_set(m->ask.cancel))
 		return lhi_fail(-ECANCELED, "the wait was cancelled");
@@ -401,7 +418,7 @@ acquire_in_rounds(struct many *m)
 	/* ends: at the caller's deadline or cancel */
 	for (m->round = 0;; m->round++) {
 		error = acquire_items(m);
-		lhi_many_rights_end_round(&m->rights);
+		lhi_shim_request_end(&m->shim_request);
 		if (error == 0)
 			return 0;
 		if ((error == -ESTALE || error == CALLBACK_FAILED) &&
@@ -420,8 +437,8 @@ acquire_in_rounds(struct many *m)
 		if (m->ask.try_only ||
 		    lhi_now_ns(&m->lh->v) >= m->ask.until_ns)
 			return lhi_fail(m->ask.try_only ? -EAGAIN : -ETIMEDOUT,
-			    "one of %u keys was lost, or went to another host, "
-			    "before all of them were held", m->n);
+			    "one of %u keys was lost again before the last "
+			    "was won", m->n);
 	}
 }
 
@@ -444,21 +461,16 @@ lh_acquire_many(struct lh *lh, const struct lh_item *items, size_t n,
 		error = check_scope(&m);
 	if (error != 0)
 		return error;
-	m.ask.rights_asked = true;
 	m.priority = m.ask.priority;
 	m.more = *m.ask.more;
 	m.ask.more = &m.more;
 	memcpy(m.request, m.more.request, sizeof(m.request));
-	m.rights.lh = lh;
-	m.rights.items = items;
-	m.rights.order = m.order;
-	m.callback.run = run_callback;
+	m.callback.run = renew_won;
 	m.ask.callback = &m.callback;
 	sort_items(&m);
 	/* a thread that is cancelled in here would keep the acquired leases */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = acquire_in_rounds(&m);
-	lhi_shim_request_end(&m.rights.request);
 	(void)pthread_setcancelstate(cancel, NULL);
 	if (error == 0)
 		memcpy(leases, m.leases, n * sizeof(*leases));

@@ -48,10 +48,6 @@ struct lhi_acquire_request {
 	struct lhi_wait_callback *callback;	/* or NULL */
 	bool rare; /* `more` is set (op/acquire_options.c) */
 	bool aside;		/* info or request id go beside the claim */
-	bool rights_asked;	/* the rights to all cluster keys of an acquire
-				 * of several were requested: an acquire that
-				 * does not find its right fails as a callback
-				 * does (op/cluster_acquire.c) */
 	struct lhi_request *request; /* the place of its request id, or NULL */
 	lhi_acquire_fn *how;	/* acquires instead of lhi_acquire_key()
 				 * (live/semaphore.c); or NULL */

@@ -99,7 +99,6 @@ lhi_acquire_request_set(const struct lhi_view *v,
 	ask->shared = o->mode == LH_SHARED;
 	ask->local = o->scope == LH_LOCAL;
 	ask->quorum = o->scope == LH_QUORUM;
-	ask->rights_asked = false;
 	ask->no_create = o->flags & LH_NO_CREATE;
 	ask->shareable = o->flags & LH_SHAREABLE;
 	ask->no_deadlock = o->flags & LH_NO_DEADLOCK;

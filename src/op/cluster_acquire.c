@@ -342,38 +342,6 @@ acquire_in_table(struct lh *lh, struct lhi_shim_request *p,
 	return error;
 }
 
-/* The right was requested together with others: asks once. */
-static int
-acquire_with_right(struct lh *lh, struct lhi_acquire_target *want,
-    const struct lhi_acquire_request *ask, struct lh_lease *lease,
-    lhi_local_fn *fn)
-{
-	const struct lhi_cluster_acquire_item item = {
-	    want->name->key, ask->shared};
-	struct lh_lease got;
-	struct lhi_shim_request p;
-	int error;
-
-	p.c = NULL;
-	error = acquire_in_table(lh, &p, want, ask, &got, fn);
-	lhi_shim_request_end(&p);
-	if (error != 0)
-		return error;
-	error = lhi_cluster_acquire_confirm(lh, &got);
-	if (error == 0) {
-		*lease = got;
-		return 0;
-	}
-	if (error == CLUSTER_ABOVE) {
-		error = lhi_cluster_acquire_ask_shim(lh, &p, &item, 1, ask,
-		    FRAME_REANCHOR);
-		lhi_shim_request_end(&p);
-		if (error != 0)
-			return error;
-	}
-	return CALLBACK_FAILED;
-}
-
 int
 lhi_cluster_acquire(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease,
@@ -387,8 +355,6 @@ lhi_cluster_acquire(struct lh *lh, struct lhi_acquire_target *want,
 	int error = 0;
 
 	p.c = NULL;
-	if (ask->rights_asked)
-		return acquire_with_right(lh, want, ask, lease, fn);
 	/* ends: at the caller's deadline or cancel, sleep_between_turns() */
 	for (uint32_t turn = 0;; turn++) {
 		if (turn > 1)

@@ -102,10 +102,6 @@ add_key(struct request *w, struct key *k, const struct lhi_frame *f,
 		return false;
 	if (v->why == NULL)
 		check_refusal(w, k, mode, anchor, v);
-	/* the claim may wait long for the other keys of its group */
-	if (k->claim != NULL && k->claim->several && !k->claim->granted &&
-	    !k->claim->try)
-		cluster_claim_leave(k);
 	request_add_key(w, k, mode, anchor ? k->base : -1);
 	return true;
 }

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests claims together until all of them are granted.  claim_api.c starts a
- * batch; queue_watch.c and resync.c report when its turn may have come.
+ * Requests claims together.  claim_api.c starts a batch; queue_watch.c and
+ * resync.c report when its turn may have come.
+ *
+ * If they are not all granted at once, each claim that has somebody ahead waits
+ * in a batch of its own, and the others go on without it.  Otherwise a claim
+ * would stand first in a queue while it waits for others of its batch, and keep
+ * all hosts from a key that nobody uses.  If the holder of another key waited
+ * for that one, this would be a circle, and never end.
  *
  * Three transactions do the work.  Each compares our session's key, so that it
  * has no effect after the session's end.  Each can be sent twice, because an
@@ -29,9 +35,7 @@
  * key is gone, everybody who comes later sees it ahead.  The read is in the
  * same transaction as our write, whose revision is the token.  So the token is
  * larger than that of every earlier grant, and smaller than that of every later
- * one.  Keys that are put together have the same age.  So of two batches, one
- * is ahead in every queue that both are in, and batches cannot wait for each
- * other in a circle.
+ * one.
  *
  * Why TURN is right.  Let R be the revision of the deletion.
  *
@@ -190,6 +194,26 @@ batch_settle(struct batch *b)
 		batch_check_turn(b, 0);
 }
 
+/* Moves each claim that has somebody ahead to a batch of its own.  (Without
+ * memory for that they wait together.) */
+static void
+part_waiters(struct batch *b)
+{
+	struct claim *c, *next;
+	struct batch *own;
+
+	TAILQ_FOREACH_SAFE(c, &b->claims, of_list, next) {
+		if (b->n == 1 || c->n_ahead == 0)
+			continue;
+		own = batch_new(b->r, BATCH_WAIT);
+		if (own == NULL)
+			return;
+		batch_remove(b, c);
+		batch_add(own, c);
+		batch_settle(own);
+	}
+}
+
 /* Lets a batch wait in its queues, or continues it if its turn has come. */
 static void
 wait_turn(struct batch *b, int64_t revision)
@@ -204,6 +228,7 @@ wait_turn(struct batch *b, int64_t revision)
 		    has_missed_changes(b->r, revision))
 			queue_set_ahead(c, NULL, revision);
 	}
+	part_waiters(b);
 	batch_settle(b);
 }
 
