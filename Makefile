@@ -612,7 +612,7 @@ check-packages: deps-packages
 
 # Other projects' own tests over ours.  Their sources are fetched from Debian's
 # archive; nothing of them is in the tree.
-NEEDS_peers = tool
+NEEDS_peers = tool lib
 .PHONY: check-peers
 check-peers: deps-check
 	$(call ready,peers)

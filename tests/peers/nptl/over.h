@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* glibc's tests of mutexes and read/write locks, over leasehold/pthread.h: what
+ * a search and replace would do to their text. */
+#ifndef PEERS_NPTL_OVER_H
+#define PEERS_NPTL_OVER_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <leasehold/pthread.h>
+
+#define pthread_mutex_t		lh_mutex_t
+#define pthread_mutex_init	lh_mutex_init
+#define pthread_mutex_destroy	lh_mutex_destroy
+#define pthread_mutex_lock	lh_mutex_lock
+#define pthread_mutex_trylock	lh_mutex_trylock
+#define pthread_mutex_timedlock	lh_mutex_timedlock
+#define pthread_mutex_clocklock	lh_mutex_clocklock
+#define pthread_mutex_unlock	lh_mutex_unlock
+#define pthread_mutex_consistent	lh_mutex_consistent
+#define pthread_mutex_consistent_np	lh_mutex_consistent
+
+#define pthread_mutexattr_t	lh_mutexattr_t
+#define pthread_mutexattr_init	lh_mutexattr_init
+#define pthread_mutexattr_destroy	lh_mutexattr_destroy
+#define pthread_mutexattr_settype	lh_mutexattr_settype
+#define pthread_mutexattr_gettype	lh_mutexattr_gettype
+#define pthread_mutexattr_setpshared	lh_mutexattr_setpshared
+#define pthread_mutexattr_getpshared	lh_mutexattr_getpshared
+#define pthread_mutexattr_setrobust	lh_mutexattr_setrobust
+#define pthread_mutexattr_setrobust_np	lh_mutexattr_setrobust
+#define pthread_mutexattr_setprotocol	lh_mutexattr_setprotocol
+
+#define pthread_rwlock_t	lh_rwlock_t
+#define pthread_rwlock_init	lh_rwlock_init
+#define pthread_rwlock_destroy	lh_rwlock_destroy
+#define pthread_rwlock_rdlock	lh_rwlock_rdlock
+#define pthread_rwlock_wrlock	lh_rwlock_wrlock
+#define pthread_rwlock_tryrdlock	lh_rwlock_tryrdlock
+#define pthread_rwlock_trywrlock	lh_rwlock_trywrlock
+#define pthread_rwlock_timedrdlock	lh_rwlock_timedrdlock
+#define pthread_rwlock_timedwrlock	lh_rwlock_timedwrlock
+#define pthread_rwlock_clockrdlock	lh_rwlock_clockrdlock
+#define pthread_rwlock_clockwrlock	lh_rwlock_clockwrlock
+#define pthread_rwlock_unlock	lh_rwlock_unlock
+
+#define pthread_rwlockattr_t	lh_rwlockattr_t
+#define pthread_rwlockattr_init	lh_rwlockattr_init
+#define pthread_rwlockattr_destroy	lh_rwlockattr_destroy
+#define pthread_rwlockattr_setpshared	lh_rwlockattr_setpshared
+#define pthread_rwlockattr_getpshared	lh_rwlockattr_getpshared
+#define pthread_rwlockattr_setkind_np	lh_rwlockattr_setkind_np
+
+#undef PTHREAD_MUTEX_INITIALIZER
+#undef PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
+#undef PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
+#undef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
+#undef PTHREAD_RWLOCK_INITIALIZER
+#undef PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
+#define PTHREAD_MUTEX_INITIALIZER	LH_MUTEX_INITIALIZER
+#define PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP	LH_ERRORCHECK_MUTEX_INITIALIZER
+#define PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP	LH_RECURSIVE_MUTEX_INITIALIZER
+#define PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP	LH_MUTEX_INITIALIZER
+#define PTHREAD_RWLOCK_INITIALIZER	LH_RWLOCK_INITIALIZER
+#define PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP	\
+	LH_RWLOCK_INITIALIZER
+
+#endif
