@@ -121,8 +121,16 @@ VALUES = {
     "status": "sized", "state": "sized", "stats": "sized", "event": "sized",
     "cancel": "room", "to": "to", "fn": "fn", "out": "room",
     "file": None, "path": "path", "resource": b"r", "limit": 4,
+    "mutex": "room", "rwlock": "room", "attr": "room", "until": "room",
+    "clock": 1, "type": 0, "robust": 0, "protocol": 0, "kind": 0,
 }
 OWN = {
+    ("lh_mutexattr_setpshared", "shared"): 0,
+    ("lh_rwlockattr_setpshared", "shared"): 0,
+    ("lh_mutexattr_gettype", "type"): "room",
+    ("lh_mutexattr_getrobust", "robust"): "room",
+    ("lh_mutexattr_getprotocol", "protocol"): "room",
+    ("lh_rwlockattr_getkind_np", "kind"): "room",
     ("lh_acquire", "lease"): "room",
     ("lh_acquire_many", "leases"): "room",
     ("lh_key_acquire", "lease"): "room",
@@ -203,6 +211,8 @@ class World:
         self.make("lh", "lh_open", self, self.name, P(self.packed(
             "lh_open_opts", *self.opts("lh_open_opts"))))
         lh = P(self.handle["lh"])
+        if self.f.name != "lh_pthread_table":
+            self.must(lib.lh_pthread_table(self.name), "table")
         self.leases = self.buffer(size=ROOM)
         self.lease = self.leases
         opts = P(self.packed("lh_acquire_opts", *self.opts("lh_acquire_opts")))
@@ -300,6 +310,9 @@ def told(f, result, lib):
         return "NULL" if not result else "something"
     if kind == "uint64_t":
         return "0" if result == 0 else "positive"
+    if result > 0 and re.match(r"lh_(mutex|rwlock|pthread)", f.name):
+        return errno.errorcode[result] + (
+            "" if lib.lh_error_detail() else " unsaid")
     if result >= 0:
         return "0" if result == 0 else "positive"
     name = errno.errorcode.get(-result, str(result))
