@@ -26,7 +26,6 @@
 #include "base/error.h"
 #include "proc/attachment.h"
 
-#define CACHED 16
 #define NAME_LEN sizeof("pthread/0123456789abcdef")
 
 /* The attachment of this process. */
@@ -36,18 +35,10 @@ struct place {
 	uint64_t number;	/* 1, 2, ...: another one has another */
 };
 
-/* An opened key of a thread. */
-struct lhi_pthread_cached {
-	uint64_t id;
-	struct lh_key *key;
-	uint64_t of;		/* number of its place */
-	uint32_t held;		/* 1: this thread has locked it */
-};
-
 static struct place *place;	/* or NULL; replaced in a child */
 static uint64_t places;		/* made so far */
 static char *table;		/* lh_pthread_table(), or NULL */
-static __thread struct lhi_pthread_cached cache[CACHED];	/* by number */
+static __thread struct lhi_pthread_thread *thread;	/* or NULL */
 static pthread_key_t thread_end;
 static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 static bool has_thread_end;
@@ -139,13 +130,44 @@ close_cached(struct lhi_pthread_cached *c)
 	*c = (struct lhi_pthread_cached){ 0 };
 }
 
+/* Closes this thread's keys, but those that it has locked, and frees what it
+ * has of its own. */
+static void
+end_thread(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; thread != NULL && i < LHI_PTHREAD_CACHED; i++)
+		if (thread->cache[i].held == 0)
+			close_cached(&thread->cache[i]);
+	free(thread);
+	thread = NULL;
+}
+
+static void
+make_thread_end(void)
+{
+	has_thread_end = pthread_key_create(&thread_end, end_thread) == 0;
+}
+
+struct lhi_pthread_thread *
+lhi_pthread_thread(void)
+{
+	if (thread != NULL)
+		return thread;
+	(void)pthread_once(&thread_end_once, make_thread_end);
+	if (!has_thread_end || pthread_setspecific(thread_end, &thread_end) !=
+	    0)
+		return NULL;
+	thread = calloc(1, sizeof(*thread));
+	return thread;
+}
+
 int
 lh_pthread_end(void)
 {
 	struct place *p;
 
-	for (unsigned i = 0; i < CACHED; i++)
-		close_cached(&cache[i]);
+	end_thread(NULL);
 	p = __atomic_exchange_n(&place, NULL, __ATOMIC_ACQ_REL);
 	free(__atomic_exchange_n(&table, NULL, __ATOMIC_ACQ_REL));
 	if (p == NULL)
@@ -154,22 +176,6 @@ lh_pthread_end(void)
 		(void)lh_close(p->lh);
 	free(p);
 	return 0;
-}
-
-/* Closes an ending thread's keys, but those that it has locked. */
-static void
-end_thread(void *arg)
-{
-	(void)arg;
-	for (unsigned i = 0; i < CACHED; i++)
-		if (cache[i].held == 0)
-			close_cached(&cache[i]);
-}
-
-static void
-make_thread_end(void)
-{
-	has_thread_end = pthread_key_create(&thread_end, end_thread) == 0;
 }
 
 static int
@@ -192,9 +198,7 @@ open_cached(struct place *p, struct lhi_pthread_cached *c, uint64_t id,
 	k->cached = NULL;
 	if (error != 0)
 		return error;
-	(void)pthread_once(&thread_end_once, make_thread_end);
-	if ((c->held > 0 && c->of == p->number) || !has_thread_end ||
-	    pthread_setspecific(thread_end, &thread_end) != 0)
+	if (c->held > 0 && c->of == p->number)
 		return 0;
 	close_cached(c);
 	*c = (struct lhi_pthread_cached){ id, k->key, p->number, 0 };
@@ -218,13 +222,18 @@ number_of(uint64_t *id)
 int
 lhi_pthread_find(uint64_t *id, struct lhi_pthread_key *k)
 {
+	struct lhi_pthread_thread *t = lhi_pthread_thread();
 	uint64_t number = number_of(id);
-	struct lhi_pthread_cached *c = &cache[number % CACHED];
+	struct lhi_pthread_cached *c;
 	struct place *p;
 	int error = attach(&p);
 
+	if (error == 0 && t == NULL)
+		error = lhi_fail(-ENOMEM, "out of memory, or of keys of "
+		    "pthread_key_create()");
 	if (error != 0)
 		return lhi_pthread_error(error);
+	c = &t->cache[number % LHI_PTHREAD_CACHED];
 	k->lh = p->lh;
 	if (c->id != number || c->of != p->number)
 		return open_cached(p, c, number, k);
@@ -327,7 +336,7 @@ lhi_pthread_unlock(struct lhi_pthread_key *k)
 int
 lhi_pthread_destroy(uint64_t id)
 {
-	struct lhi_pthread_cached *c = &cache[id % CACHED];
+	struct lhi_pthread_cached *c;
 	char name[NAME_LEN];
 	struct place *p;
 	int error;
@@ -338,7 +347,10 @@ lhi_pthread_destroy(uint64_t id)
 	error = attach(&p);
 	if (error == 0)
 		error = lh_destroy(p->lh, name);
-	if (error == 0 && c->id == id && c->of == p->number)
-		close_cached(c);
+	if (error == 0 && thread != NULL) {
+		c = &thread->cache[id % LHI_PTHREAD_CACHED];
+		if (c->id == id && c->of == p->number)
+			close_cached(c);
+	}
 	return error == -EALREADY ? EBUSY : lhi_pthread_error(error);
 }

@@ -16,6 +16,31 @@ struct lhi_pthread_key {
 	struct lhi_pthread_cached *cached;	/* or NULL: opened for it */
 };
 
+/* A key that a thread keeps open. */
+struct lhi_pthread_cached {
+	uint64_t id;
+	struct lh_key *key;
+	uint64_t of;		/* number of its place */
+	uint32_t held;		/* 1: this thread has locked it */
+};
+
+#define LHI_PTHREAD_CACHED 16
+#define LHI_PTHREAD_AGAIN 64
+
+/* The part of each thread.  Not in the thread's static memory, of which
+ * there is too little for a library that is loaded late. */
+struct lhi_pthread_thread {
+	struct lhi_pthread_cached cache[LHI_PTHREAD_CACHED]; /* by number */
+	/* further locks for reading; count 0, or made before a fork: unused */
+	struct {
+		uint64_t id;
+		uint32_t count, forks;
+	} again[LHI_PTHREAD_AGAIN];
+};
+
+/* Returns this thread's, or NULL: there is no memory. */
+struct lhi_pthread_thread *lhi_pthread_thread(void);
+
 /* How long to wait. */
 struct lhi_pthread_wait {
 	bool try;

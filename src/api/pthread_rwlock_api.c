@@ -13,15 +13,6 @@
 #include "base/error.h"
 #include "proc/attachment.h"
 
-#define AGAIN_MAX 64
-
-/* This thread's further locks for reading.  count 0, or made before a fork:
- * unused. */
-static __thread struct {
-	uint64_t id;
-	uint32_t count, forks;
-} again[AGAIN_MAX];
-
 static int
 check(const lh_rwlock_t *l)
 {
@@ -33,17 +24,17 @@ check(const lh_rwlock_t *l)
 
 /* Returns the place of its further locks, or of none, or -1. */
 static int
-find_again(uint64_t id)
+find_again(struct lhi_pthread_thread *t, uint64_t id)
 {
 	uint32_t forks = lhi_forks();
 	int unused = -1;
 
-	for (int i = 0; i < AGAIN_MAX; i++) {
-		if (again[i].forks != forks)
-			again[i].count = 0;
-		if (again[i].count > 0 && again[i].id == id)
+	for (int i = 0; t != NULL && i < LHI_PTHREAD_AGAIN; i++) {
+		if (t->again[i].forks != forks)
+			t->again[i].count = 0;
+		if (t->again[i].count > 0 && t->again[i].id == id)
 			return i;
-		if (again[i].count == 0)
+		if (t->again[i].count == 0)
 			unused = i;
 	}
 	return unused;
@@ -53,17 +44,18 @@ find_again(uint64_t id)
 static int
 read_again(struct lhi_pthread_key *k, uint64_t id)
 {
-	int i = find_again(id);
+	struct lhi_pthread_thread *t = lhi_pthread_thread();
+	int i = find_again(t, id);
 	struct lh_lease l;
 
 	if (lh_key_lease(k->key, &l) != 0 || l.mode != LH_SHARED)
 		return EDEADLK;
-	if (i < 0 || again[i].count == UINT32_MAX)
+	if (i < 0 || t->again[i].count == UINT32_MAX)
 		return -lhi_fail(-EAGAIN, "this thread reads too many locks "
 		    "more than once");
-	again[i].id = id;
-	again[i].forks = lhi_forks();
-	again[i].count++;
+	t->again[i].id = id;
+	t->again[i].forks = lhi_forks();
+	t->again[i].count++;
 	return 0;
 }
 
@@ -175,6 +167,7 @@ lh_rwlock_timedwrlock(lh_rwlock_t *l, const struct timespec *until)
 int
 lh_rwlock_unlock(lh_rwlock_t *l)
 {
+	struct lhi_pthread_thread *t = lhi_pthread_thread();
 	struct lhi_pthread_key k;
 	int i, error = check(l);
 
@@ -182,9 +175,9 @@ lh_rwlock_unlock(lh_rwlock_t *l)
 		error = lhi_pthread_find(&l->id, &k);
 	if (error != 0)
 		return error;
-	i = find_again(l->id);
-	if (i >= 0 && again[i].count > 0)
-		again[i].count--;
+	i = find_again(t, l->id);
+	if (i >= 0 && t->again[i].count > 0)
+		t->again[i].count--;
 	else
 		error = lhi_pthread_unlock(&k);
 	lhi_pthread_put(&k);
