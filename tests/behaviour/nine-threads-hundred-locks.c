@@ -168,8 +168,7 @@ main(void)
 	is(sh->token_errors, 0, "tokens of a key only grew");
 	is(sh->odd_results, 0, "every result was a grant or a refusal (%d)",
 	    (int)sh->odd);
-	cmp(sh->grants, >, t_count(1000, 100),
-	    "there were grants enough to mean something");
+	cmp(sh->grants, >, 1000, "there were grants enough to mean something");
 	cmp(sh->died, >, 0, "and the kills did meet holders");
 	t_close(lh);
 	return done();
