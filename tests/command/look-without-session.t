@@ -102,10 +102,12 @@ look "no session"
 sessions=
 
 table locked
-"$LEASEHOLD" run --on-loss warn key0 sleep $((60 * slow)) &
+"$LEASEHOLD" run --on-loss warn key0 sh -c "echo >'$dir/locked-has'
+    exec sleep $((60 * slow))" &
 holder=$!
 mind $holder
-until_true 10000 lh status key0
+# (by its file: the bytes below are locked but for those of the first sessions)
+until_true 10000 test -e "$dir/locked-has"
 is "$(lh session open --ttl 1h lasting)" lasting "a named session"
 lock_bytes 0
 run lh run other true
