@@ -173,6 +173,7 @@ done
 
 # A sign of life that was removed by hand: nobody says that its holder is dead,
 # and the error of whoever is refused names the missing file.
+rm -f "$dir/pids"
 "$LEASEHOLD" run --ttl 60s k3 bash -c 'sleep 60 & echo $! $$; exec sleep 60' \
     >"$dir/pids" &
 run=$!
