@@ -257,11 +257,12 @@ static int
 run_make(struct lh *lh)
 {
 	struct lh_open_opts o = LH_OPEN_OPTS_INIT;
-	char table[64];
+	char table[80];
 	struct lh *other;
 	int e;
 
-	(void)snprintf(table, sizeof(table), "envmade-%d", (int)getpid());
+	/* (numbers of processes are used twice in pid namespaces) */
+	(void)snprintf(table, sizeof(table), "%s.made", lh_table_name(lh));
 	o.max_keys = o.max_leases = 1024;
 	o.max_sessions = 64;
 	e = lh_open(&other, table, &o);
@@ -274,12 +275,12 @@ run_make(struct lh *lh)
 static int
 run_gate(struct lh *lh)
 {
-	char path[64];
+	char path[120];
 	struct lh_gate *g;
 	int e;
 
-	(void)snprintf(path, sizeof(path), "/tmp/leasehold-env-gate-%d",
-	    (int)getpid());
+	(void)snprintf(path, sizeof(path), "/tmp/leasehold-env-gate-%s",
+	    lh_table_name(lh));
 	e = lh_gate_open(&g, path, NULL, 0);
 	if (e == 0) {
 		e = lh_gate_check(g, 7, LH_EXCLUSIVE);
