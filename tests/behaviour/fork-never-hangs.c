@@ -330,7 +330,7 @@ bare_beside_openers(void *arg)
 int
 main(void)
 {
-	int n = getenv("ALL") != NULL ? 3000 : 60, few = n / 3;
+	int n = getenv("LH_TEST_LONG") != NULL ? 3000 : 60, few = n / 3;
 	unsigned long threads[8];
 	struct lh *mine;
 	pid_t pid;

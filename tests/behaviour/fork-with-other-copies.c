@@ -128,7 +128,8 @@ int
 main(void)
 {
 	const char *path = getenv("LEASEHOLD_LIBRARY");
-	int n = getenv("ALL") != NULL ? 2000 : 40, bad = 0, n_threads = 0;
+	int n = getenv("LH_TEST_LONG") != NULL ? 2000 : 40, bad = 0;
+	int n_threads = 0;
 	int same = 0;
 	struct lh_acquire_opts try = t_opts(3600000, 0);
 	unsigned long threads[COPIES];

@@ -12,6 +12,8 @@
 #include "support/actor.h"
 #include "tap.h"
 
+#define MOMENT_MS 100
+
 struct seen {
 	struct lh_log_entry expired, died, found, buried, broken, told;
 };
@@ -63,7 +65,7 @@ hold_for_a_moment(struct lh *lh, const char *name, const char *key)
 	struct lh_acquire_more m = LH_ACQUIRE_MORE_INIT;
 	struct lh_lease l = { .token = 0 };
 
-	o.ttl_ms = 100;
+	o.ttl_ms = t_ms(MOMENT_MS);
 	is(lh_session_open(lh, name, &o, &m.session), 0, "a named session");
 	a.more = &m;
 	is(lh_acquire(lh, key, &a, &l), 0, "holds a key: %s",
@@ -84,7 +86,7 @@ named_session_ends(void)
 	struct lh *looker;
 	int64_t next_ns;
 
-	t_sleep_ms(150);
+	t_sleep_ms(t_ms(MOMENT_MS) + 50);
 	is(lhi_reap_open(&r, t_object(table)), 0, "a reaper");
 	ok(t_until(T_HANG_MS, lhi_reap_pass(r, t_now_ns(), &next_ns) == 0 &&
 	    lh_log(table, NULL, look, &s) == 0 && s.died.token == token),
@@ -94,7 +96,7 @@ named_session_ends(void)
 	lhi_reap_close(r);
 	first = s.found.other_session_id;
 	(void)hold_for_a_moment(lh, "T", "l");
-	t_sleep_ms(150);
+	t_sleep_ms(t_ms(MOMENT_MS) + 50);
 	o.flags |= LH_LOOK;
 	is(lh_open(&looker, table, &o), 0, "a process that only looks");
 	is(lh_status(looker, "l", NULL, ignore, NULL), 0, "looks at the key");
