@@ -46,7 +46,8 @@ struct lh_ticket {
 	struct lhi_request request;
 	char info[LH_INFO_MAX + 1];
 	struct lhi_shim_request *shim_request;	/* with the shim; or NULL */
-	uint32_t shim_looks;	/* how often it was checked */
+	uint32_t shim_looks;	/* how often it was checked, */
+	uint32_t shim_losses;	/* and how often the right was lost before */
 	bool bad_place;		/* the token did not belong to the right */
 	struct lhi_attempt a;
 	struct lh_lease lease;

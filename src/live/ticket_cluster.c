@@ -5,8 +5,10 @@
  *
  * It is what op/cluster_acquire.c does around an acquire, but nothing here
  * waits.  The question is sent, and the ticket checked again, at first soon,
- * then every 64 ms, until it is answered.  Then it queues like any.  The
- * question stays open meanwhile, so that the shim notices if this process ends.
+ * then every 64 ms, until it is answered.  Then it queues like any.  A question
+ * that is sent because the right was lost again begins anew, but not as soon.
+ * The question stays open meanwhile, so that the shim notices if this process
+ * ends.
  *
  *	T_ASKS_SHIM	no right is seen: the shim is asked for it
  *	T_HAS	granted in the table: the right is checked.  If it is missing,
@@ -20,6 +22,8 @@
 
 #define SOON_NS NS_PER_MS
 #define SLOW 6			/* the last step: 64 ms */
+#define LOSS 4			/* a lost right counts as so many looks, */
+#define LOSSES_MAX 12		/* but all of them as 8 ms at most */
 
 int64_t
 lhi_ticket_cluster_retry_ns(const struct lh_ticket *t)
@@ -41,6 +45,7 @@ begin_request(struct lh_ticket *t)
 {
 	const struct lhi_cluster_acquire_item item = { t->key, t->ask.shared };
 
+	t->shim_looks = t->shim_losses;
 	t->shim_request = calloc(1, sizeof(*t->shim_request));
 	return t->shim_request == NULL
 		   ? lhi_fail(-ENOMEM, "out of memory")
@@ -96,7 +101,10 @@ lhi_ticket_cluster_confirm(struct lh_ticket *t)
 	if (error == 0)
 		return 0;
 	t->bad_place = error == CLUSTER_ABOVE;
-	t->shim_looks += 4;			/* not at once */
+	/* not at once, and each time later */
+	if (t->shim_losses < LOSSES_MAX)
+		t->shim_losses += LOSS;
+	t->shim_looks = t->shim_losses;
 	t->phase = T_ASKS_SHIM;
 	return lhi_now_ns(&t->lh->v) < t->ask.until_ns ? WAITING :
 	    lhi_fail(-ETIMEDOUT, "timed out waiting for the cluster to "

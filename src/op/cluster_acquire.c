@@ -296,20 +296,22 @@ sleep_between_turns(struct lh *lh, const struct lhi_acquire_request *ask,
 		   : 0;
 }
 
-/*
- * If the shim holds the key, another host has it: names that host in the error.
- */
+/* If another host has the key, names that host in the error. */
 static void
 name_other_hosts(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, int error)
 {
+	enum lh_others others;
 	char who[300];
 
 	if ((error != -EAGAIN && error != -ETIMEDOUT) ||
 	    lhi_right_is_valid(&lh->v, &want->ref, ask->shared, NULL))
 		return;
-	if (lhi_cluster_holders_read(lh, want->name->key, ASIDE_NS, who,
-	    sizeof(who)) != LH_OTHERS_UNKNOWN)
+	lhi_fail_mute(1);
+	others = lhi_cluster_holders_read(lh, want->name->key, ASIDE_NS, who,
+	    sizeof(who));
+	lhi_fail_mute(0);
+	if (others == LH_OTHERS_HOLD)
 		(void)lhi_fail(error, "%skey '%.64s' belongs to another host "
 		    "now: %s", error == -EAGAIN ? "" :
 		    "timed out waiting: ", want->name->key, who);

@@ -10,6 +10,7 @@
  * give it back, again and again; and a key of another host would look free.
  */
 #include <errno.h>
+#include <string.h>
 #include "support/shim.h"
 #include "support/support.h"
 #include "tap.h"
@@ -62,6 +63,29 @@ ends_with_right(struct lh *lh, const struct t_shim *s, uint32_t policy)
 	is(lh_release(lh, &l), 0, "released");
 }
 
+/* The sentence of a wait that has timed out names another host only if the
+ * cluster says that one has the key. */
+static void
+times_out(struct lh *lh, struct t_shim *s)
+{
+	struct lh_acquire_opts o = t_opts(t_long(20000), t_long(300));
+	struct lh_lease l;
+
+	is(lh_acquire(lh, "cluster:k", &o, &l), -ETIMEDOUT, "another waits");
+	ok(strstr(lh_error_detail(), "belongs to another host now") != NULL,
+	    "for another host: %s", lh_error_detail());
+	s->nobody = WITHOUT_HOLDER;
+	is(lh_acquire(lh, "cluster:k", &o, &l), -ETIMEDOUT, "and again");
+	ok(strstr(lh_error_detail(), "another host") == NULL &&
+	    strstr(lh_error_detail(), "is kept for the cluster") != NULL,
+	    "no host has it now: %s", lh_error_detail());
+	s->nobody = WITHOUT_ANSWER;
+	is(lh_acquire(lh, "cluster:k", &o, &l), -ETIMEDOUT, "and again");
+	ok(strstr(lh_error_detail(), "is kept for the cluster") != NULL,
+	    "it is not known: %s", lh_error_detail());
+	s->nobody = 0;
+}
+
 int
 main(void)
 {
@@ -94,6 +118,7 @@ main(void)
 	    (int)LH_PARTY_FOR_CLUSTER, !=, 0, "the shim is no holder");
 	is(info.n_waiters, 1, "the process waits still");
 	is(info.others, LH_OTHERS_HOLD, "another host has it");
+	times_out(lh, s);
 	t_shim_kill(s);
 	is(lh_status(lh, "cluster:no", NULL, see, &info), 0, "no shim");
 	is(info.others, LH_OTHERS_UNKNOWN, "not known who has it");

@@ -270,6 +270,13 @@ hear(struct shim *m, int fd, struct lhi_frame *f)
 		break;
 	case FRAME_STATUS:
 		t_post(&m->s->statuses);
+		if (m->s->nobody == WITHOUT_HOLDER) {
+			a = (struct lhi_frame){ .type = FRAME_HOLDERS };
+			send_frame(m, fd, &a, f->id);
+			break;
+		}
+		if (m->s->nobody == WITHOUT_ANSWER)
+			break;
 		a = (struct lhi_frame){ .type = FRAME_HOLDERS, .holders = 1,
 		    .waiting = 2, .n = 1, .party = { { .what = FRAME_HOLDS,
 		    .mode = 0, .revision = 5, .name = host,

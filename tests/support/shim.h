@@ -24,12 +24,15 @@ enum t_shim_says {
 	SHIM_OTHER_TABLE	/* another uuid in its WELCOME */
 };
 
+enum { WITHOUT_HOLDER = 1, WITHOUT_ANSWER };
+
 struct t_shim {
 	pid_t pid;
 	const char *table;
 	char path[100];
 	_Atomic int says;
 	_Atomic int error;
+	_Atomic int nobody;		/* WITHOUT_...: who has a key */
 	_Atomic uint32_t allowed;	/* posts: what is queued may be had */
 	_Atomic int beats;		/* D is moved on */
 	_Atomic int adopts;		/* begins with the session that was */

@@ -59,8 +59,9 @@ busy_here(struct key *k)
 	if (k->claim != NULL && !k->claim->granted && !k->claim->try)
 		return "another host, or a process of this host that has just "
 		    "requested it";
-	/* processes of this host must release it first */
-	if (k->right != RIGHT_NONE && local_hold_acquire(k, true) != 0)
+	/* processes of this host must release it first.  (Another error is
+	 * answered when the key is stepped.) */
+	if (k->right != RIGHT_NONE && local_hold_acquire(k, true) == -EAGAIN)
 		return "processes of this host";
 	return NULL;
 }

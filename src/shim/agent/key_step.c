@@ -331,8 +331,8 @@ void
 key_defer_busy(struct key *k, const char *who)
 {
 	k->busy_after_ns = shim_now_ns() + BUSY_AFTER_NS;
-	free(k->reason);
-	k->reason = strdup(who);
+	free(k->busy_by);
+	k->busy_by = strdup(who);
 	step_at(k, k->busy_after_ns);
 }
 
@@ -349,7 +349,7 @@ end_busy_deferral(struct key *k)
 		return;
 	}
 	k->busy_after_ns = 0;
-	requests_fail(k, true, FRAME_BUSY, 0, k->reason != NULL ? k->reason :
+	requests_fail(k, true, FRAME_BUSY, 0, k->busy_by != NULL ? k->busy_by :
 	    "another host");
 }
 

@@ -265,8 +265,8 @@ who_has_it(const struct request *w)
 {
 	for (unsigned i = 0; i < w->n; i++)
 		if (w->key[i].key != NULL && w->key[i].key->busy_after_ns != 0)
-			return w->key[i].key->reason != NULL ?
-			    w->key[i].key->reason : "another host";
+			return w->key[i].key->busy_by != NULL ?
+			    w->key[i].key->busy_by : "another host";
 	return NULL;
 }
 

@@ -154,7 +154,8 @@ struct key {
 					 * one are denied until denied_ns:
 					 * RIGHT_..., DENY_... */
 	int64_t denied_ns;		/* end of the denial */
-	char *reason;			/* of denial or busy key; or NULL */
+	char *reason;			/* of the denial; or NULL */
+	char *busy_by;			/* who has it; or NULL */
 	struct event *timer;		/* or NULL */
 	size_t len;
 	char name[];			/* includes the table's prefix */

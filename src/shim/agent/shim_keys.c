@@ -109,6 +109,7 @@ key_free(struct key *k)
 	if (k->timer != NULL)
 		event_free(k->timer);
 	free(k->reason);
+	free(k->busy_by);
 	(void)RB_REMOVE(keys, &s->keys, k);
 	s->n_keys--;
 	k->user->n_keys--;
