@@ -12,10 +12,17 @@
  *	}
  *
  * A mutex is plain data: a random number, which names a key of the table
- * "default" (LEASEHOLD_TABLE, lh_pthread_table()), and a few notes of its
- * holder.  It may lie in memory that processes share, at any address, or be
- * copied to another process before it is used; all copies are the same mutex.
- * Zero bytes are one that gets its number when it is first used.
+ * "default" (LEASEHOLD_TABLE, lh_pthread_table()), and which table that is.  It
+ * may lie in memory that processes share, at any address, and be copied: all
+ * copies are the same mutex.  Zero bytes are one that gets its number when it
+ * is first used, so a copy made before that is another mutex (also in a child
+ * of fork(), if the memory is not shared).
+ *
+ * All who share a lock must use one table.  Each user has tables of their own,
+ * so processes of several users cannot share one, nor can a process that has
+ * become another user's.  One that uses another table than the lock's first one
+ * gets EXDEV, as all do after that was removed: then the lock must be
+ * initialised again.
  *
  * As with POSIX threads:
  *
@@ -24,7 +31,9 @@
  *	ends: policy LH_POLICY_STRICT, so there is no deadline.
  *	A robust mutex (PTHREAD_MUTEX_ROBUST) whose holder or holder's process
  *	has ended gives the next one EOWNERDEAD. That calls
- *	lh_mutex_consistent(), or unlocks it, and then it is ENOTRECOVERABLE.
+ *	lh_mutex_consistent(), or unlocks it, and then it is ENOTRECOVERABLE. (A
+ *	thread's end counts after the second round of its destructors, so that
+ *	these can unlock.)
  *	Types: PTHREAD_MUTEX_NORMAL, _ERRORCHECK, _RECURSIVE, _DEFAULT,
  *	PTHREAD_MUTEX_ADAPTIVE_NP.
  *	Constants and clocks are those of <pthread.h>.
@@ -32,21 +41,25 @@
  * The differences:
  *
  *	A call can fail because the table cannot be used: EACCES, ENOSPC,
- *	ESTALE (the table was removed), EUCLEAN and others of lh_open() and
- *	lh_acquire().  Nothing is locked then.
+ *	ESTALE (it was removed: lh_pthread_end(), and initialise the locks),
+ *	EUCLEAN and others of lh_open() and lh_acquire().  Nothing is locked
+ *	then.
  *	Every type checks errors: a second lock by the same thread is EDEADLK
  *	(a recursive one counts), and unlocking what this thread has not locked
  *	is EPERM. PTHREAD_MUTEX_ERRORCHECK also finds circles of several
  *	threads and processes: EDEADLK.
  *	A mutex that is not robust is free again when its holder's process ends.
- *	An operator can end a lock (`leasehold break`); its unlock is ESTALE,
- *	and for a robust one the next holder gets EOWNERDEAD.
+ *	An operator can end a lock (`leasehold break`); each of its unlocks is
+ *	ESTALE, and so is a lock before these. For a robust one the next holder
+ *	gets EOWNERDEAD.
+ *	A robust mutex whose holder has died takes a key of the table until
+ *	somebody locks it and declares it consistent, or destroys it; without a
+ *	program that does, `leasehold destroy --inconsistent` removes the key.
  *	All are PTHREAD_PROCESS_SHARED. There are no condition variables,
  *	barriers, priority ceilings or inheritance.
  *	After fork() the child holds nothing.
  *	In a read/write lock a waiting writer keeps new readers out, but not a
- *	thread that reads already.  A thread can hold 64 of them for reading
- *	more than once (EAGAIN).
+ *	thread that reads already.
  *
  * Other processes see these locks as keys "pthread/NUMBER": `leasehold list`,
  * `explain` and `log` show who holds them.
@@ -67,9 +80,8 @@ extern "C" {
 
 struct lh_mutex {
 	uint64_t id;		/* 0: none yet */
+	uint64_t table;		/* 0: none yet */
 	uint32_t kind;
-	uint32_t state;
-	uint32_t count;
 	uint32_t reserved[3];
 };
 
@@ -77,8 +89,9 @@ typedef struct lh_mutex lh_mutex_t;
 
 struct lh_rwlock {
 	uint64_t id;		/* 0: none yet */
+	uint64_t table;		/* 0: none yet */
 	uint32_t kind;
-	uint32_t reserved[5];
+	uint32_t reserved[3];
 };
 
 typedef struct lh_rwlock lh_rwlock_t;
@@ -99,14 +112,13 @@ typedef struct lh_rwlockattr lh_rwlockattr_t;
 
 #define LH_MUTEX_ROBUST_BIT	0x100u	/* of `kind`, beside the type */
 
-#define LH_MUTEX_INITIALIZER	{ 0, PTHREAD_MUTEX_NORMAL, 0, 0, { 0, 0, 0 } }
-#define LH_RECURSIVE_MUTEX_INITIALIZER	\
-	{ 0, PTHREAD_MUTEX_RECURSIVE, 0, 0, { 0, 0, 0 } }
-#define LH_ERRORCHECK_MUTEX_INITIALIZER	\
-	{ 0, PTHREAD_MUTEX_ERRORCHECK, 0, 0, { 0, 0, 0 } }
+/* (the numbers are those of PTHREAD_MUTEX_...) */
+#define LH_MUTEX_INITIALIZER	{ 0, 0, 0, { 0, 0, 0 } }
+#define LH_RECURSIVE_MUTEX_INITIALIZER	{ 0, 0, 1, { 0, 0, 0 } }
+#define LH_ERRORCHECK_MUTEX_INITIALIZER	{ 0, 0, 2, { 0, 0, 0 } }
 #define LH_ROBUST_MUTEX_INITIALIZER	\
-	{ 0, PTHREAD_MUTEX_NORMAL | LH_MUTEX_ROBUST_BIT, 0, 0, { 0, 0, 0 } }
-#define LH_RWLOCK_INITIALIZER	{ 0, 0, { 0, 0, 0, 0, 0 } }
+	{ 0, 0, LH_MUTEX_ROBUST_BIT, { 0, 0, 0 } }
+#define LH_RWLOCK_INITIALIZER	{ 0, 0, 0, { 0, 0, 0 } }
 
 /*
  * Names the table that this process (and children that it forks) uses for these
@@ -131,13 +143,14 @@ int lh_mutex_destroy(lh_mutex_t *mutex);
 /*
  * Locks.  lh_mutex_trylock() does not wait (EBUSY); lh_mutex_timedlock() waits
  * until a moment of CLOCK_REALTIME, lh_mutex_clocklock() of that clock or
- * CLOCK_MONOTONIC (ETIMEDOUT; EINVAL: another clock, or nanoseconds outside 0
- * .. 999,999,999). A realtime clock that is set during the wait does not change
- * its end.
+ * CLOCK_MONOTONIC (ETIMEDOUT; EINVAL: another clock, or, if it must wait,
+ * nanoseconds outside 0 .. 999,999,999). A realtime clock that is set during
+ * the wait does not change its end.
  *
- * Returns 0; EOWNERDEAD: it is locked, and the last holder of a robust mutex
- * did not unlock it; ENOTRECOVERABLE; EDEADLK; EINVAL; EAGAIN: too many
- * recursive locks; errors of the table.
+ * Returns 0, or EOWNERDEAD: it is locked, and the last holder of a robust mutex
+ * did not unlock it.  Else it is not locked: ENOTRECOVERABLE; EDEADLK; EINVAL;
+ * EAGAIN: too many recursive locks; ESTALE: this thread has locked it, and it
+ * was broken since; EXDEV; errors of the table.
  */
 int lh_mutex_lock(lh_mutex_t *mutex);
 int lh_mutex_trylock(lh_mutex_t *mutex);
@@ -146,7 +159,8 @@ int lh_mutex_clocklock(lh_mutex_t *mutex, clockid_t clock,
     const struct timespec *until);
 
 /* Unlocks.  Returns 0; EPERM: this thread has not locked it; ESTALE: it was
- * broken by an operator, or its table was removed; EINVAL. */
+ * broken by an operator, or its table was removed, so another one may have it;
+ * EINVAL. */
 int lh_mutex_unlock(lh_mutex_t *mutex);
 
 /* Declares that what a robust mutex guards is consistent again.  Returns 0;
@@ -158,8 +172,8 @@ int lh_mutex_consistent(lh_mutex_t *mutex);
 int lh_mutex_lease(lh_mutex_t *mutex, struct lh_lease *lease);
 
 /* The same for a lock of readers and writers.  attr may be NULL. EDEADLK: this
- * thread has locked it for writing, or wants to write and reads; EAGAIN: too
- * many locks for reading. */
+ * thread has locked it for writing, or wants to write and reads; EAGAIN: locked
+ * for reading too often. */
 int lh_rwlock_init(lh_rwlock_t *rwlock, const lh_rwlockattr_t *attr);
 int lh_rwlock_destroy(lh_rwlock_t *rwlock);
 int lh_rwlock_rdlock(lh_rwlock_t *rwlock);

@@ -8,6 +8,10 @@
 #include <leasehold/pthread.h>
 #include "base/error.h"
 
+/* The initialisers have numbers: strict C has no names for them. */
+_Static_assert(PTHREAD_MUTEX_NORMAL == 0 && PTHREAD_MUTEX_RECURSIVE == 1 &&
+    PTHREAD_MUTEX_ERRORCHECK == 2, "as in leasehold/pthread.h");
+
 static bool
 is_shared_value(int shared)
 {
@@ -112,8 +116,12 @@ lh_mutexattr_setprotocol(lh_mutexattr_t *a, int protocol)
 {
 	int error = check(a);
 
-	return error != 0 || protocol == PTHREAD_PRIO_NONE ? error :
-	    -lhi_fail(-EOPNOTSUPP, "no priority is inherited or protected");
+	if (error != 0 || protocol == PTHREAD_PRIO_NONE)
+		return error;
+	return protocol != PTHREAD_PRIO_INHERIT &&
+	    protocol != PTHREAD_PRIO_PROTECT ? -lhi_fail(-EINVAL, "no such "
+	    "protocol") : -lhi_fail(-EOPNOTSUPP, "no priority is inherited or "
+	    "protected");
 }
 
 int

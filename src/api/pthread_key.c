@@ -3,30 +3,38 @@
  * The keys behind the locks of leasehold/pthread.h: one attachment for all of
  * the process, and a key "pthread/NUMBER" for each lock.
  *
- * A lock is plain data, so nothing of this process can be in it.  Each thread
- * keeps the opened keys of some locks that it used last (struct
- * lhi_pthread_cached).  A key stays open while it is locked, because the opened
- * key keeps the thread's lease (op/key_lock.c): by its place in the cache, or,
- * if that was another locked one's, by a count of its own.
+ * A lock is plain data, which others may copy or write, so nothing that its
+ * holder must know is in it: its number, and the table that it was first used
+ * in.  A process that uses another table is refused (EXDEV), because a key of
+ * that name there would be another lock.
  *
- * A child of fork() opens the table for itself.  The parent's attachment and
- * keys cannot be used there (-EPERM), and stay as they are.
+ * A thread remembers in its own memory how often it has locked a lock, and by
+ * which lease (struct lhi_pthread_use).  Some that it used last stay there with
+ * their keys opened, by number; those that are locked and have no place among
+ * these are in a list.  The opened key keeps the thread's lease
+ * (op/key_lock.c), so it stays open while the lock is locked.
+ *
+ * A use belongs to one attachment.  A child of fork() makes another one, as
+ * does a process after lh_pthread_end(); so nothing that was locked before is
+ * locked there.  The parent's attachment and keys stay as they are in the
+ * child, where they cannot be used (-EPERM).
  *
  * The policy is strict: programs that were written for POSIX locks do not look
  * whether they still have them.
  */
 #include <errno.h>
-#include <stdbool.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <bsd/stdlib.h>
 #include "api/pthread_key.h"
-#include "base/clock.h"
 #include "base/error.h"
-#include "proc/attachment.h"
+#include "proc/claim_cache.h"
+#include "shm/table_object.h"
 
 #define NAME_LEN sizeof("pthread/0123456789abcdef")
+#define CACHED 16
 
 /* The attachment of this process. */
 struct place {
@@ -35,10 +43,18 @@ struct place {
 	uint64_t number;	/* 1, 2, ...: another one has another */
 };
 
+/* The part of each thread.  Not in the thread's static memory, of which there
+ * is too little for a library that is loaded late. */
+struct thread_part {
+	struct lhi_pthread_use cache[CACHED];	/* by number */
+	struct lhi_pthread_use *more;
+};
+
 static struct place *place;	/* or NULL; replaced in a child */
 static uint64_t places;		/* made so far */
 static char *table;		/* lh_pthread_table(), or NULL */
-static __thread struct lhi_pthread_thread *thread;	/* or NULL */
+static __thread struct thread_part *part;	/* or NULL */
+static __thread unsigned rounds;	/* of destructors */
 static pthread_key_t thread_end;
 static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 static bool has_thread_end;
@@ -56,16 +72,32 @@ lhi_pthread_error(int error)
 	}
 }
 
+/* Returns the attachment, or NULL: there is none, or it is the parent's. */
+static struct place *
+own_place(void)
+{
+	struct place *p = __atomic_load_n(&place, __ATOMIC_ACQUIRE);
+
+	return p != NULL && p->forks == lhi_forks() ? p : NULL;
+}
+
 int
 lh_pthread_table(const char *name)
 {
-	char *copy = NULL;
+	char path[PATH_MAX], *copy = NULL;
+	int error = 0;
 
 	if (__atomic_load_n(&place, __ATOMIC_ACQUIRE) != NULL)
 		return -lhi_fail(-EBUSY, "locks of leasehold/pthread.h use a "
 		    "table already");
-	if (name != NULL && (name[0] == '\0' || (copy = strdup(name)) == NULL))
-		return -lhi_fail(-EINVAL, "no name of a table");
+	if (name != NULL) {
+		error = lhi_object_path(path, sizeof(path), name, false);
+		copy = error == 0 ? strdup(name) : NULL;
+	}
+	if (error != 0)
+		return EINVAL;
+	if (name != NULL && copy == NULL)
+		return -lhi_fail(-ENOMEM, "out of memory");
 	free(__atomic_exchange_n(&table, copy, __ATOMIC_ACQ_REL));
 	return 0;
 }
@@ -74,19 +106,19 @@ lh_pthread_table(const char *name)
 static int
 attach(struct place **out)
 {
-	struct place *old = __atomic_load_n(&place, __ATOMIC_ACQUIRE), *mine;
-	uint32_t forks = lhi_forks();
+	struct place *old, *mine = own_place();
 	int error;
 
-	if (old != NULL && old->forks == forks) {
-		*out = old;
+	if (mine != NULL) {
+		*out = mine;
 		return 0;
 	}
+	old = __atomic_load_n(&place, __ATOMIC_ACQUIRE);
 	mine = malloc(sizeof(*mine));
 	if (mine == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
 	error = lh_open(&mine->lh, table, NULL);
-	mine->forks = forks;
+	mine->forks = lhi_forks();
 	mine->number = __atomic_add_fetch(&places, 1, __ATOMIC_RELAXED);
 	if (error == 0 && !__atomic_compare_exchange_n(&place, &old, mine,
 	    false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
@@ -112,35 +144,75 @@ lhi_pthread_id(void)
 	return id;
 }
 
-static void
-format_name(char name[NAME_LEN], uint64_t id)
+static bool
+is_of(const struct lhi_pthread_use *u, const struct place *p)
 {
-	(void)snprintf(name, NAME_LEN, "pthread/%016llx",
-	    (unsigned long long)id);
+	return p != NULL && u->id != 0 && u->of == p->number;
 }
 
+/* Forgets a use; its key is closed if its attachment is there still. */
 static void
-close_cached(struct lhi_pthread_cached *c)
+end_use(struct lhi_pthread_use *u)
 {
-	const struct place *p = __atomic_load_n(&place, __ATOMIC_ACQUIRE);
-
-	if (c->key != NULL && p != NULL && c->of == p->number &&
-	    p->forks == lhi_forks())
-		(void)lh_key_close(c->key);
-	*c = (struct lhi_pthread_cached){ 0 };
+	if (is_of(u, own_place()))
+		(void)lh_key_close(u->key);
+	if (u->cached)
+		*u = (struct lhi_pthread_use){ .cached = true };
+	else
+		free(u);
 }
 
-/* Closes this thread's keys, but those that it has locked, and frees what it
- * has of its own. */
+/* Breaks a robust lock that the ending thread has not unlocked, so that the
+ * next holder is warned.  (The thread may have no leases any more: the order in
+ * which a thread's data ends is not known.)  Another lock stays locked, and its
+ * key opened. */
+static void
+leave(struct lhi_pthread_use *u)
+{
+	if (u->count == 0 || !is_of(u, own_place()) || !u->robust)
+		return;
+	(void)lh_break(u->lh, lh_key_name(u->key), u->lease.id,
+	    u->lease.token);
+	(void)lh_key_unlock(u->key);
+	u->count = 0;
+}
+
+/* Leaves or ends each use of this thread, and frees its part. */
+static void
+end_part(bool leaves)
+{
+	struct thread_part *t = part;
+	struct lhi_pthread_use *u, *next;
+
+	part = NULL;
+	if (t == NULL)
+		return;
+	for (unsigned i = 0; i < CACHED; i++) {
+		u = &t->cache[i];
+		if (leaves)
+			leave(u);
+		if (u->count == 0)
+			end_use(u);
+	}
+	/* ends: the thread's own list */
+	for (u = t->more; u != NULL; u = next) {
+		next = u->next;
+		if (leaves)
+			leave(u);
+		if (u->count == 0)
+			end_use(u);
+		else
+			free(u);
+	}
+	free(t);
+}
+
 static void
 end_thread(void *arg)
 {
-	(void)arg;
-	for (unsigned i = 0; thread != NULL && i < LHI_PTHREAD_CACHED; i++)
-		if (thread->cache[i].held == 0)
-			close_cached(&thread->cache[i]);
-	free(thread);
-	thread = NULL;
+	if (++rounds >= LHI_THREAD_END_ROUND ||
+	    pthread_setspecific(thread_end, arg) != 0)
+		end_part(true);
 }
 
 static void
@@ -149,17 +221,22 @@ make_thread_end(void)
 	has_thread_end = pthread_key_create(&thread_end, end_thread) == 0;
 }
 
-struct lhi_pthread_thread *
-lhi_pthread_thread(void)
+/* Returns this thread's part, or NULL without memory. */
+static struct thread_part *
+own_part(void)
 {
-	if (thread != NULL)
-		return thread;
+	struct thread_part *t = part;
+
+	if (t != NULL)
+		return t;
 	(void)pthread_once(&thread_end_once, make_thread_end);
 	if (!has_thread_end || pthread_setspecific(thread_end, &thread_end) !=
 	    0)
 		return NULL;
-	thread = calloc(1, sizeof(*thread));
-	return thread;
+	t = calloc(1, sizeof(*t));
+	for (unsigned i = 0; t != NULL && i < CACHED; i++)
+		t->cache[i].cached = true;
+	return part = t;
 }
 
 int
@@ -167,7 +244,7 @@ lh_pthread_end(void)
 {
 	struct place *p;
 
-	end_thread(NULL);
+	end_part(false);
 	p = __atomic_exchange_n(&place, NULL, __ATOMIC_ACQ_REL);
 	free(__atomic_exchange_n(&table, NULL, __ATOMIC_ACQ_REL));
 	if (p == NULL)
@@ -178,54 +255,95 @@ lh_pthread_end(void)
 	return 0;
 }
 
-static int
-open_key(struct lh *lh, uint64_t id, struct lh_key **key)
-{
-	char name[NAME_LEN];
-
-	format_name(name, id);
-	return lhi_pthread_error(lh_key_open(lh, name, 0, key));
-}
-
-/* Opens a key, and keeps it in its place of the cache unless another one that
- * is locked is there. */
-static int
-open_cached(struct place *p, struct lhi_pthread_cached *c, uint64_t id,
-    struct lhi_pthread_key *k)
-{
-	int error = open_key(p->lh, id, &k->key);
-
-	k->cached = NULL;
-	if (error != 0)
-		return error;
-	if (c->held > 0 && c->of == p->number)
-		return 0;
-	close_cached(c);
-	*c = (struct lhi_pthread_cached){ id, k->key, p->number, 0 };
-	k->cached = c;
-	return 0;
-}
-
-/* Returns the lock's number, which it gets if it has none. */
+/* Returns the word's value, which is `made` if it had none. */
 static uint64_t
-number_of(uint64_t *id)
+set_once(uint64_t *word, uint64_t made)
 {
-	uint64_t old = __atomic_load_n(id, __ATOMIC_ACQUIRE), made;
+	uint64_t old = 0;
 
-	if (old != 0)
-		return old;
-	made = lhi_pthread_id();
-	return __atomic_compare_exchange_n(id, &old, made, false,
+	return __atomic_compare_exchange_n(word, &old, made, false,
 	    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ? made : old;
 }
 
-int
-lhi_pthread_find(uint64_t *id, struct lhi_pthread_key *k)
+/* 0 if the lock was first used in the table of that attachment, or is now. */
+static int
+check_table(struct lhi_pthread_words w, const struct place *p)
 {
-	struct lhi_pthread_thread *t = lhi_pthread_thread();
-	uint64_t number = number_of(id);
-	struct lhi_pthread_cached *c;
-	struct place *p;
+	uint64_t first = __atomic_load_n(w.table, __ATOMIC_ACQUIRE);
+	uint64_t ours = p->lh->v.uuid[0];
+
+	if (first == 0)
+		first = set_once(w.table, ours);
+	return first == ours ? 0 :
+	    -lhi_fail(-EXDEV, "the lock was first used in another table than "
+	    "'%s', which this process uses: that of another user or name, or "
+	    "one that was removed; use one table, or initialise the lock "
+	    "again", lh_table_name(p->lh));
+}
+
+/* Returns the thread's use of that lock, or NULL. */
+static struct lhi_pthread_use *
+find_use(struct thread_part *t, uint64_t id, const struct place *p)
+{
+	struct lhi_pthread_use *u = &t->cache[id % CACHED], **q;
+
+	if (u->id == id && is_of(u, p))
+		return u;
+	for (q = &t->more; *q != NULL;) {	/* ends: as above */
+		u = *q;
+		if (!is_of(u, p)) {		/* of an earlier attachment */
+			*q = u->next;
+			free(u);
+		} else if (u->id == id) {
+			return u;
+		} else {
+			q = &u->next;
+		}
+	}
+	return NULL;
+}
+
+/* Begins the use of a lock, in its place of the cache unless one that is locked
+ * has that. */
+static int
+begin_use(struct thread_part *t, struct place *p, uint64_t id,
+    struct lhi_pthread_use **out)
+{
+	struct lhi_pthread_use *u = &t->cache[id % CACHED];
+	char name[NAME_LEN];
+	struct lh_key *key;
+	int error;
+
+	(void)snprintf(name, NAME_LEN, "pthread/%016llx",
+	    (unsigned long long)id);
+	error = lh_key_open(p->lh, name, 0, &key);
+	if (error != 0)
+		return lhi_pthread_error(error);
+	if (u->count == 0 || !is_of(u, p)) {
+		end_use(u);
+	} else {
+		u = calloc(1, sizeof(*u));
+		if (u == NULL) {
+			(void)lh_key_close(key);
+			return -lhi_fail(-ENOMEM, "out of memory");
+		}
+		u->next = t->more;
+		t->more = u;
+	}
+	u->id = id;
+	u->of = p->number;
+	u->lh = p->lh;
+	u->key = key;
+	*out = u;
+	return 0;
+}
+
+int
+lhi_pthread_find(struct lhi_pthread_words w, struct lhi_pthread_use **out)
+{
+	struct thread_part *t = own_part();
+	struct place *p = NULL;
+	uint64_t id;
 	int error = attach(&p);
 
 	if (error == 0 && t == NULL)
@@ -233,124 +351,60 @@ lhi_pthread_find(uint64_t *id, struct lhi_pthread_key *k)
 		    "pthread_key_create()");
 	if (error != 0)
 		return lhi_pthread_error(error);
-	c = &t->cache[number % LHI_PTHREAD_CACHED];
-	k->lh = p->lh;
-	if (c->id != number || c->of != p->number)
-		return open_cached(p, c, number, k);
-	k->cached = c;
-	k->key = c->key;
-	return 0;
+	error = check_table(w, p);
+	if (error != 0)
+		return error;
+	id = __atomic_load_n(w.id, __ATOMIC_ACQUIRE);
+	if (id == 0)
+		id = set_once(w.id, lhi_pthread_id());
+	*out = find_use(t, id, p);
+	return *out != NULL ? 0 : begin_use(t, p, id, out);
+}
+
+struct lhi_pthread_use *
+lhi_pthread_held(struct lhi_pthread_words w)
+{
+	uint64_t id = __atomic_load_n(w.id, __ATOMIC_ACQUIRE);
+	struct lhi_pthread_use *u;
+	struct place *p = own_place();
+
+	if (part == NULL || id == 0 || p == NULL)
+		return NULL;
+	u = find_use(part, id, p);
+	return u != NULL && u->count > 0 ? u : NULL;
 }
 
 void
-lhi_pthread_put(struct lhi_pthread_key *k)
+lhi_pthread_put(struct lhi_pthread_use *u)
 {
-	if (k->cached == NULL)
-		(void)lh_key_close(k->key);
-}
+	struct lhi_pthread_use **q;
 
-/* Converts a moment of that clock to the table's.  EINVAL. */
-static int
-set_end(struct lh *lh, const struct lhi_pthread_wait *w,
-    struct lh_acquire_opts *o)
-{
-	int64_t left;
-
-	if (w->until->tv_nsec < 0 || w->until->tv_nsec >= NS_PER_SEC)
-		return -lhi_fail(-EINVAL, "a moment has nanoseconds from 0 to "
-		    "999,999,999");
-	o->max_wait_ms = 0;
-	if (w->until->tv_sec < 0)
-		return 0;
-	if (w->until->tv_sec > INT64_MAX / NS_PER_SEC - 1) {
-		o->max_wait_ms = LH_WAIT_FOREVER;
-		return 0;
-	}
-	left = w->until->tv_sec * NS_PER_SEC + w->until->tv_nsec -
-	    lhi_clock_ns(w->clock);
-	if (left > 0)
-		o->deadline_ns = lh_clock_ns(lh) + left;
-	return 0;
-}
-
-/* A wait with an end begins with a try: a thread that gets the lock at once
- * needs no valid moment. */
-static int
-lock_in_time(struct lhi_pthread_key *k, struct lh_acquire_opts *o,
-    const struct lhi_pthread_wait *w)
-{
-	int error;
-
-	if (w->until != NULL && w->clock != CLOCK_REALTIME &&
-	    w->clock != CLOCK_MONOTONIC)
-		return -lhi_fail(-EINVAL, "the clock of a moment is "
-		    "CLOCK_REALTIME or CLOCK_MONOTONIC");
-	o->max_wait_ms = w->try || w->until != NULL ? 0 : LH_WAIT_FOREVER;
-	error = lh_key_lock(k->key, o);
-	if (error != -EAGAIN || w->try)
-		return lhi_pthread_error(error);
-	error = set_end(k->lh, w, o);
-	if (error != 0)
-		return error;
-	if (o->deadline_ns == 0 && o->max_wait_ms == 0)
-		return ETIMEDOUT;
-	return lhi_pthread_error(lh_key_lock(k->key, o));
+	if (u->cached || u->count > 0)
+		return;
+	for (q = &part->more; *q != u; q = &(*q)->next)	/* ends: as above */
+		;
+	*q = u->next;
+	end_use(u);
 }
 
 int
-lhi_pthread_lock(struct lhi_pthread_key *k,
-    const struct lhi_pthread_wait *wait, uint32_t mode, uint32_t flags)
+lhi_pthread_destroy(struct lhi_pthread_words w)
 {
-	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
-	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lhi_pthread_use *u;
 	int error;
 
-	more.policy = LH_POLICY_STRICT;
-	o.more = &more;
-	o.mode = mode;
-	o.flags = flags;
-	error = lock_in_time(k, &o, wait);
-	if (error != 0)
-		return error;
-	if (k->cached != NULL)
-		k->cached->held = 1;
-	else			/* the lock's count, beside the call's */
-		(void)lh_key_open(k->lh, lh_key_name(k->key), 0, &k->key);
-	return 0;
-}
-
-int
-lhi_pthread_unlock(struct lhi_pthread_key *k)
-{
-	int error = lh_key_unlock(k->key);
-
-	if (error == -EINVAL)
-		return EPERM;
-	if (k->cached != NULL && k->cached->held > 0)
-		k->cached->held = 0;
-	else
-		(void)lh_key_close(k->key);
-	return lhi_pthread_error(error);
-}
-
-int
-lhi_pthread_destroy(uint64_t id)
-{
-	struct lhi_pthread_cached *c;
-	char name[NAME_LEN];
-	struct place *p;
-	int error;
-
-	if (id == 0)
+	if (__atomic_load_n(w.id, __ATOMIC_ACQUIRE) == 0 ||
+	    __atomic_load_n(w.table, __ATOMIC_ACQUIRE) == 0)
 		return 0;	/* never used */
-	format_name(name, id);
-	error = attach(&p);
-	if (error == 0)
-		error = lh_destroy(p->lh, name);
-	if (error == 0 && thread != NULL) {
-		c = &thread->cache[id % LHI_PTHREAD_CACHED];
-		if (c->id == id && c->of == p->number)
-			close_cached(c);
-	}
+	error = lhi_pthread_find(w, &u);
+	if (error != 0)
+		return error;
+	if (u->count > 0)
+		return -lhi_fail(-EBUSY, "this thread has locked it");
+	error = lh_destroy(u->lh, lh_key_name(u->key));
+	if (error == 0 && u->cached)
+		end_use(u);
+	else
+		lhi_pthread_put(u);
 	return error == -EALREADY ? EBUSY : lhi_pthread_error(error);
 }

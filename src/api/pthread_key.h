@@ -9,37 +9,24 @@
 
 #define LHI_PTHREAD_ENDED UINT32_MAX	/* a destroyed lock's kind */
 
-/* A key that was found for one call. */
-struct lhi_pthread_key {
+/* A lock that this thread has locked, uses, or has used last. */
+struct lhi_pthread_use {
+	struct lhi_pthread_use *next;	/* of those outside of the cache */
+	uint64_t id;			/* 0: none */
+	uint64_t of;			/* the attachment's number */
 	struct lh *lh;
-	struct lh_key *key;
-	struct lhi_pthread_cached *cached;	/* or NULL: opened for it */
+	struct lh_key *key;		/* opened */
+	uint32_t count;			/* how often it is locked; 0: not */
+	bool robust;
+	bool dirty;			/* EOWNERDEAD, and not consistent yet */
+	bool cached;
+	struct lh_lease lease;		/* while it is locked */
 };
 
-/* A key that a thread keeps open. */
-struct lhi_pthread_cached {
-	uint64_t id;
-	struct lh_key *key;
-	uint64_t of;		/* number of its place */
-	uint32_t held;		/* 1: this thread has locked it */
+/* The two words of a lock's memory by which it is found. */
+struct lhi_pthread_words {
+	uint64_t *id, *table;
 };
-
-#define LHI_PTHREAD_CACHED 16
-#define LHI_PTHREAD_AGAIN 64
-
-/* The part of each thread.  Not in the thread's static memory, of which
- * there is too little for a library that is loaded late. */
-struct lhi_pthread_thread {
-	struct lhi_pthread_cached cache[LHI_PTHREAD_CACHED]; /* by number */
-	/* further locks for reading; count 0, or made before a fork: unused */
-	struct {
-		uint64_t id;
-		uint32_t count, forks;
-	} again[LHI_PTHREAD_AGAIN];
-};
-
-/* Returns this thread's, or NULL: there is no memory. */
-struct lhi_pthread_thread *lhi_pthread_thread(void);
 
 /* How long to wait. */
 struct lhi_pthread_wait {
@@ -51,21 +38,31 @@ struct lhi_pthread_wait {
 /* Returns a new random number. */
 uint64_t lhi_pthread_id(void);
 
-/* Finds the key of *id, which gets a number if it has none.  Results are 0 or a
- * positive errno, also of the next ones. */
-int lhi_pthread_find(uint64_t *id, struct lhi_pthread_key *k);
+/* Finds this thread's use of a lock, which gets a number and a table if it has
+ * none.  Results are 0 or a positive errno, also of the next ones. */
+int lhi_pthread_find(struct lhi_pthread_words w, struct lhi_pthread_use **out);
 
-/* Ends the use of a key that was found. */
-void lhi_pthread_put(struct lhi_pthread_key *k);
+/* Returns this thread's use of a lock that it has locked, or NULL. */
+struct lhi_pthread_use *lhi_pthread_held(struct lhi_pthread_words w);
 
-int lhi_pthread_lock(struct lhi_pthread_key *k,
+/* 0 if the lock that this thread has locked is its own still; ESTALE. */
+int lhi_pthread_verify(struct lhi_pthread_use *u);
+
+/* Locks what this thread has not locked. */
+int lhi_pthread_lock(struct lhi_pthread_use *u,
     const struct lhi_pthread_wait *wait, uint32_t mode, uint32_t flags);
 
-/* EPERM: this thread has not locked it. */
-int lhi_pthread_unlock(struct lhi_pthread_key *k);
+/* Locks once more what it has locked. */
+int lhi_pthread_lock_again(struct lhi_pthread_use *u);
+
+/* Unlocks once.  ESTALE: it was not this thread's any more. */
+int lhi_pthread_unlock(struct lhi_pthread_use *u);
+
+/* Ends the use of what was found, unless it is locked. */
+void lhi_pthread_put(struct lhi_pthread_use *u);
 
 /* Removes the key of a lock that ends.  EBUSY. */
-int lhi_pthread_destroy(uint64_t id);
+int lhi_pthread_destroy(struct lhi_pthread_words w);
 
 /* Returns the positive errno of an error of ours. */
 int lhi_pthread_error(int error);

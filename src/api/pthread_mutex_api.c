@@ -3,117 +3,45 @@
  * lh_mutex_lock() and its like: mutexes with the results of POSIX threads.  See
  * leasehold/pthread.h.
  *
- * `state` and `count` of a mutex belong to its holder, who alone writes them.
- *
- *	state	READY
- *		DIRTY	a robust mutex's last holder did not unlock it, and
- *			nobody has called lh_mutex_consistent() yet
- *		LOST	it was unlocked in state DIRTY: ENOTRECOVERABLE
- *	count	of a recursive mutex: further locks of its holder
- *
- * A holder that dies leaves them as they are.  The next one sets them anew,
- * except LOST. That a robust mutex was not unlocked is known from its key
- * (LH_ROBUST), not from these.
- *
- * The robust mutexes that a thread has locked are listed, and broken when it
- * ends.  The key then has the note for the next holder.
+ * The memory of a mutex says its type and which key it is, and nothing of its
+ * holder.  How a robust mutex was left is known from its key.  A holder that
+ * has not unlocked it leaves a note (LH_ROBUST): EOWNERDEAD.  One that unlocks
+ * it while the note is there sets the key's value before, by its lease, so that
+ * nobody can who has lost that: ENOTRECOVERABLE for all later ones.  One that
+ * dies in between leaves the note and the value.
  */
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
+#include <string.h>
+#include <leasehold/value.h>
 #include "api/pthread_key.h"
 #include "base/error.h"
 
-enum { READY, DIRTY, LOST };
-
 #define TYPE_MASK 0xffu
 
-/* A robust mutex that this thread locks, or has locked. */
-struct robust {
-	struct robust *next;
-	uint64_t id;
-	struct lh_lease lease;	/* token 0: not yet */
-};
+static const char lost[] = "not recoverable";
 
-static __thread struct robust *robust_held;
-static pthread_key_t thread_end;
-static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
-static bool has_thread_end;
-
-/* Breaks what the ending thread has not unlocked.  (It may have no holds any
- * more: the order in which a thread's data ends is not known.) */
-static void
-break_held(void *arg)
+static struct lhi_pthread_words
+words(lh_mutex_t *m)
 {
-	struct lhi_pthread_key k;
-	struct robust *r;
-
-	(void)arg;
-	/* ends: the thread's own list */
-	while ((r = robust_held) != NULL) {
-		robust_held = r->next;
-		if (r->lease.token != 0 && lhi_pthread_find(&r->id, &k) == 0) {
-			(void)lh_break(k.lh, lh_key_name(k.key), r->lease.id,
-			    r->lease.token);
-			(void)lhi_pthread_unlock(&k);
-			lhi_pthread_put(&k);
-		}
-		free(r);
-	}
-}
-
-static void
-make_thread_end(void)
-{
-	has_thread_end = pthread_key_create(&thread_end, break_held) == 0;
-}
-
-/* Lists a robust mutex before it is locked. */
-static int
-list_robust(uint64_t id)
-{
-	struct robust *r;
-
-	(void)pthread_once(&thread_end_once, make_thread_end);
-	r = has_thread_end ? malloc(sizeof(*r)) : NULL;
-	if (r == NULL || pthread_setspecific(thread_end, &thread_end) != 0) {
-		free(r);
-		return -lhi_fail(-ENOMEM, "out of memory, or of keys of "
-		    "pthread_key_create()");
-	}
-	r->id = id;
-	r->lease.token = 0;
-	r->next = robust_held;
-	robust_held = r;
-	return 0;
-}
-
-static void
-unlist_robust(uint64_t id)
-{
-	struct robust **p = &robust_held, *r;
-
-	while ((r = *p) != NULL && r->id != id)
-		p = &r->next;
-	if (r == NULL)
-		return;
-	*p = r->next;
-	free(r);
+	return (struct lhi_pthread_words){ &m->id, &m->table };
 }
 
 static bool
-is_robust(const lh_mutex_t *m)
+is_robust(uint32_t kind)
 {
-	return m->kind & LH_MUTEX_ROBUST_BIT;
+	return kind & LH_MUTEX_ROBUST_BIT;
 }
 
+/* Reads the kind of a mutex.  0; EINVAL. */
 static int
-check(const lh_mutex_t *m)
+check(const lh_mutex_t *m, uint32_t *kind)
 {
 	if (m == NULL)
 		return -lhi_fail(-EINVAL, "no mutex was given (NULL)");
-	if (m->kind & ~(LH_MUTEX_ROBUST_BIT | TYPE_MASK) ||
-	    (m->kind & TYPE_MASK) > PTHREAD_MUTEX_ADAPTIVE_NP)
+	*kind = __atomic_load_n(&m->kind, __ATOMIC_ACQUIRE);
+	if (*kind & ~(LH_MUTEX_ROBUST_BIT | TYPE_MASK) ||
+	    (*kind & TYPE_MASK) > PTHREAD_MUTEX_ADAPTIVE_NP)
 		return -lhi_fail(-EINVAL, "not a mutex, or a destroyed one");
 	return 0;
 }
@@ -140,101 +68,77 @@ lh_mutex_init(lh_mutex_t *m, const lh_mutexattr_t *attr)
 int
 lh_mutex_destroy(lh_mutex_t *m)
 {
-	int error = check(m);
+	uint32_t kind;
+	int error = check(m, &kind);
 
 	if (error == 0)
-		error = lhi_pthread_destroy(m->id);
+		error = lhi_pthread_destroy(words(m));
 	if (error == 0)
-		m->kind = LHI_PTHREAD_ENDED;
+		__atomic_store_n(&m->kind, LHI_PTHREAD_ENDED,
+		    __ATOMIC_RELEASE);
 	return error;
 }
 
-static uint32_t
-state_of(const lh_mutex_t *m)
+/* True if a holder has unlocked the mutex without declaring it consistent. */
+static bool
+is_lost(struct lhi_pthread_use *u)
 {
-	return __atomic_load_n(&m->state, __ATOMIC_ACQUIRE);
+	char value[LH_VALUE_MAX];
+	size_t len;
+
+	return lh_value_get(u->lh, lh_key_name(u->key), value, &len, NULL) ==
+	    0 && len == sizeof(lost) && memcmp(value, lost, len) == 0;
 }
 
-static void
-set_state(lh_mutex_t *m, uint32_t state)
-{
-	__atomic_store_n(&m->state, state, __ATOMIC_RELEASE);
-}
-
+/* Looks after the grant of a robust mutex at what the last holder left. */
 static int
-fail_lost(void)
+enter(struct lhi_pthread_use *u)
 {
+	u->robust = true;
+	u->dirty = u->lease.notes & LH_NOTE_INCONSISTENT;
+	if (!u->dirty)
+		return 0;
+	if (!is_lost(u))
+		return EOWNERDEAD;
+	(void)lhi_pthread_unlock(u);
 	return -lhi_fail(-ENOTRECOVERABLE, "the mutex was unlocked before it "
 	    "was declared consistent: destroy it and initialise it anew");
 }
 
-/* Counts another lock by the holder of a recursive mutex. */
 static int
-lock_again(lh_mutex_t *m)
-{
-	if (m->count == UINT32_MAX)
-		return -lhi_fail(-EAGAIN, "locked too often");
-	m->count++;
-	return 0;
-}
-
-/* Looks after a grant at what the last holder left. */
-static int
-enter(lh_mutex_t *m, struct lhi_pthread_key *k)
-{
-	struct lh_lease l;
-
-	m->count = 0;
-	if (!is_robust(m))
-		return 0;
-	if (state_of(m) == LOST) {
-		unlist_robust(m->id);
-		(void)lhi_pthread_unlock(k);
-		return fail_lost();
-	}
-	if (lh_key_lease(k->key, &l) != 0)
-		l.notes = 0;
-	else
-		robust_held->lease = l;	/* the last listed */
-	set_state(m, l.notes & LH_NOTE_INCONSISTENT ? DIRTY : READY);
-	return l.notes & LH_NOTE_INCONSISTENT ? EOWNERDEAD : 0;
-}
-
-static int
-lock_found(lh_mutex_t *m, struct lhi_pthread_key *k,
+lock_found(struct lhi_pthread_use *u, uint32_t kind,
     const struct lhi_pthread_wait *w)
 {
-	uint32_t type = m->kind & TYPE_MASK;
-	uint32_t flags = (is_robust(m) ? LH_ROBUST : 0) |
+	uint32_t type = kind & TYPE_MASK;
+	uint32_t flags = (is_robust(kind) ? LH_ROBUST : 0) |
 	    (type == PTHREAD_MUTEX_ERRORCHECK ? 0 : LH_NO_DEADLOCK);
-	int error = is_robust(m) ? list_robust(m->id) : 0;
+	int error;
 
-	if (error != 0)
-		return error;
-	error = lhi_pthread_lock(k, w, LH_EXCLUSIVE, flags);
-	if (error == 0)
-		return enter(m, k);
-	if (is_robust(m))
-		unlist_robust(m->id);
-	if (error == EDEADLK && type == PTHREAD_MUTEX_RECURSIVE)
-		return lock_again(m);
-	return error == EDEADLK && w->try ? EBUSY : error;
+	if (u->count > 0 && type == PTHREAD_MUTEX_RECURSIVE)
+		return lhi_pthread_lock_again(u);
+	if (u->count > 0) {
+		error = lhi_pthread_verify(u);
+		return error != 0 ? error : w->try ? EBUSY :
+		    -lhi_fail(-EDEADLK, "this thread has locked the mutex");
+	}
+	u->robust = u->dirty = false;
+	error = lhi_pthread_lock(u, w, LH_EXCLUSIVE, flags);
+	return error == 0 && is_robust(kind) ? enter(u) : error;
 }
 
 static int
 lock_until(lh_mutex_t *m, const struct lhi_pthread_wait *w)
 {
-	struct lhi_pthread_key k;
-	int error = check(m);
+	struct lhi_pthread_use *u;
+	uint32_t kind;
+	int error = check(m, &kind);
 
-	if (error == 0 && is_robust(m) && state_of(m) == LOST)
-		error = fail_lost();
 	if (error == 0)
-		error = lhi_pthread_find(&m->id, &k);
+		error = lhi_pthread_find(words(m), &u);
 	if (error != 0)
 		return error;
-	error = lock_found(m, &k, w);
-	lhi_pthread_put(&k);
+	error = lock_found(u, kind, w);
+	lhi_pthread_put(u);
 	return error;
 }
 
@@ -266,76 +170,63 @@ lh_mutex_timedlock(lh_mutex_t *m, const struct timespec *until)
 	return lh_mutex_clocklock(m, CLOCK_REALTIME, until);
 }
 
-/* Finds the key of a mutex that this thread has locked.  EPERM if not. */
+/* Finds a mutex that this thread has locked.  EPERM if it has not. */
 static int
-find_held(lh_mutex_t *m, struct lhi_pthread_key *k, struct lh_lease *l)
+find_held(lh_mutex_t *m, struct lhi_pthread_use **u)
 {
-	int error = check(m);
+	uint32_t kind;
+	int error = check(m, &kind);
 
-	if (error == 0)
-		error = lhi_pthread_find(&m->id, k);
-	if (error != 0 || lh_key_lease(k->key, l) == 0)
+	if (error != 0)
 		return error;
-	lhi_pthread_put(k);
-	return EPERM;
+	*u = lhi_pthread_held(words(m));
+	return *u != NULL ? 0 : -lhi_fail(-EPERM, "this thread has not locked "
+	    "the mutex");
 }
 
 int
 lh_mutex_unlock(lh_mutex_t *m)
 {
-	struct lhi_pthread_key k;
-	struct lh_lease l;
-	int error = find_held(m, &k, &l);
+	struct lhi_pthread_use *u;
+	int error = find_held(m, &u);
 
 	if (error != 0)
 		return error;
-	if (m->count > 0) {
-		m->count--;
-	} else {
-		if (is_robust(m) && state_of(m) == DIRTY)
-			set_state(m, LOST);
-		if (is_robust(m))
-			unlist_robust(m->id);
-		error = lhi_pthread_unlock(&k);
-	}
-	lhi_pthread_put(&k);
+	/* if it fails, the next holder may repair it */
+	if (u->dirty && u->count == 1)
+		(void)lh_value_set(u->lh, &u->lease, lost, sizeof(lost));
+	error = lhi_pthread_unlock(u);
+	lhi_pthread_put(u);
 	return error;
 }
 
 int
 lh_mutex_consistent(lh_mutex_t *m)
 {
-	struct lhi_pthread_key k;
-	struct lh_lease l;
-	int error = find_held(m, &k, &l);
+	struct lhi_pthread_use *u;
+	int error = find_held(m, &u);
 
-	if (error == EPERM)
-		return EINVAL;
-	if (error != 0)
-		return error;
-	if (!is_robust(m) || state_of(m) != DIRTY)
-		error = -lhi_fail(-EINVAL, "the mutex is not inconsistent");
-	else
-		error = lhi_pthread_error(lh_mark_consistent(k.lh, &l));
+	if (error == EPERM || (error == 0 && !u->dirty))
+		return -lhi_fail(-EINVAL, "the mutex is not inconsistent, or "
+		    "this thread has not locked it");
 	if (error == 0)
-		set_state(m, READY);
-	lhi_pthread_put(&k);
+		error = lhi_pthread_error(lh_mark_consistent(u->lh,
+		    &u->lease));
+	if (error == 0)
+		u->dirty = false;
 	return error;
 }
 
 int
 lh_mutex_lease(lh_mutex_t *m, struct lh_lease *lease)
 {
-	struct lhi_pthread_key k;
-	struct lh_lease l;
+	struct lhi_pthread_use *u;
 	int error;
 
 	if (lease == NULL)
 		return -lhi_fail(-EINVAL, "no lease was given to fill (NULL)");
-	error = find_held(m, &k, &l);
-	if (error == 0) {
-		*lease = l;
-		lhi_pthread_put(&k);
-	}
+	error = find_held(m, &u);
+	if (error == 0)
+		*lease = u->lease;
 	return error;
 }

@@ -43,6 +43,9 @@ __thread struct lhi_claim_cache *lhi_claim_cache_current
 static __thread struct lhi_claim_cache *mine	/* all caches of this thread */
     __attribute__((tls_model("initial-exec")));
 
+static __thread unsigned end_rounds	/* of destructors */
+    __attribute__((tls_model("initial-exec")));
+
 static pthread_key_t exit_key;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 
@@ -119,7 +122,9 @@ thread_exits(void *arg)
 {
 	struct lhi_claim_cache *m, **p;
 
-	(void)arg;
+	if (++end_rounds < LHI_THREAD_END_ROUND &&
+	    pthread_setspecific(exit_key, arg) == 0)
+		return;
 	for (m = mine; m != NULL; m = m->next)	/* ends: as below */
 		lhi_claim_cache_leave_wait(m);
 	lhi_proc_lock();

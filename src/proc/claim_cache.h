@@ -16,6 +16,14 @@ void lhi_claim_cache_cells_child(void);
 /* Forgets the parent's caches in a forked child (proc/fork.h). */
 void lhi_claim_cache_child(bool whole);
 
+/*
+ * A thread's data ends in the third round of its destructors, so that those of
+ * the application can unlock and release in the first two.  (A thread that uses
+ * the library for the first time in a destructor still has three rounds,
+ * because libc makes four.)
+ */
+#define LHI_THREAD_END_ROUND 3
+
 /* Returns this thread's claim cache of the attachment, or NULL without
  * memory. */
 struct lhi_claim_cache *lhi_claim_cache_get(struct lh *lh);

@@ -159,7 +159,8 @@ find_slot(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
 	if (grown < 0 && grown != -ENOSPC)
 		return grown;
 	return lhi_fail(-ENOSPC, "there is no room for another key: all %u "
-	    "are held, waited for, kept (lh_key_create()) or have a value; %s",
+	    "are held, waited for, kept (lh_key_create()), inconsistent "
+	    "(robust) or have a value; %s",
 	    lhi_slots_ready(v) - 1, grown < 0 ? "and there is no memory for "
 	    "more: make room in /dev/shm, or enlarge it" :
 	    "use a table with more keys");

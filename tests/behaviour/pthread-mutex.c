@@ -180,6 +180,7 @@ robust(void)
 	is(lh_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED), 0, "shared");
 	is(lh_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT), EOPNOTSUPP,
 	    "priorities are not inherited");
+	is(lh_mutexattr_setprotocol(&attr, 99), EINVAL, "no protocol");
 	is(lh_mutexattr_settype(&attr, 77), EINVAL, "no type");
 	is(lh_mutex_init(&sh->m, &attr), 0, "initialised");
 
