@@ -3,7 +3,7 @@
  * Issue 21 A12: a user's share of the shim: equal questions are one call to the
  * store.  Different ones go there a few at a time, after requests for keys.
  * Connections and keys have a limit, above which another user still has its
- * own.  Keys that nobody uses are dropped.
+ * own; a small table sets a lower one.  Keys that nobody uses are dropped.
  *
  * Otherwise one user could keep the shim from all others.
  */
@@ -33,7 +33,7 @@ static int from_child[2], to_child[2];
 static enum fake_mishap
 count_looks(unsigned host, uint64_t call, void *arg)
 {
-	if (asked->n_compares != 0 || asked->n_then != 1 ||
+	if (host != 0 || asked->n_compares != 0 || asked->n_then != 1 ||
 	    asked->then[0].what != KV_GET)
 		return FAKE_NONE;
 	looks++;
@@ -181,6 +181,12 @@ others_keys(void)
 }
 
 static void
+do_limit(void *arg)
+{
+	*(unsigned *)arg = hosts[1].shim->o.max_keys;
+}
+
+static void
 want_beside(const char *key)
 {
 	int64_t then_ns = t_now_ns();
@@ -206,7 +212,11 @@ main(void)
 	a->opts.idle_ms = t_ms(1000);
 	if (pipe(from_child) != 0 || pipe(to_child) != 0)
 		bail_out("no pipe");
-	hosts_begin(1);
+	hosts[1].opts.max_keys = 100000;
+	hosts_begin(2);
+	hosts_do(do_limit, &n);
+	cmp(n, <=, hosts[1].lh->v.geo.n_slots - 2 * FRAME_KEYS,
+	    "a shim leaves some of its table's keys to others (%u)", n);
 	hosts_do(do_watch, NULL);
 	pid = t_fork(other, NULL);
 	n = heard();

@@ -77,7 +77,12 @@ open_all(struct shim *s, char why[SHIM_WHY_MAX])
 	bool keep = s->o.state_file[0] != '\0';
 	char place[PATHS_ERROR_MAX];
 	int e = shim_table_open(s, why);
+	unsigned most;
 
+	/* each key takes one of the table's, whose other users need some */
+	most = e != 0 ? 0 : s->v->geo.n_slots - s->v->geo.n_slots / 8;
+	if (s->o.max_keys > most)
+		s->o.max_keys = most;
 	if (e == 0 && keep &&
 	    paths_make_directory(s->o.state_file, place) != 0) {
 		(void)snprintf(why, SHIM_WHY_MAX, "%.500s", place);
