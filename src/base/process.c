@@ -238,13 +238,21 @@ lhi_process_time_ns(void)
 	return read ? now : atomic_load(&know_process()->time_ns);
 }
 
-/* (a child that shares our memory, by CLONE_VM, may be in another one) */
+/* (A child that shares our memory, by CLONE_VM, may be in another one.  It is
+ * process 1 of that, and we may be process 1 of ours.) */
 uint64_t
 lhi_process_pid_ns(void)
 {
 	struct lhi_process *p = know_process();
+	uint64_t ns = atomic_load(&p->pid_ns);
+	pid_t pid = getpid();
+	int saved = errno;
 
-	return atomic_load(&p->pid) == getpid() ? atomic_load(&p->pid_ns) : 0;
+	if (pid != atomic_load(&p->pid) || (pid == 1 &&
+	    inode_of("/proc/thread-self/ns/pid") != ns))
+		ns = 0;
+	errno = saved;
+	return ns;
 }
 
 uint64_t
