@@ -169,6 +169,15 @@ lease_won(struct many *m, uint32_t k)
 	return &m->leases[m->order[k]];
 }
 
+/* Renews a lease; one that lasts longer already is only checked.  (It was
+ * acquired before, by another call with the same holder or request id.) */
+static int
+renew(struct lh *lh, struct lh_lease *l, int64_t ttl_ns)
+{
+	return l->expires_ns > lhi_now_ns(&lh->v) + ttl_ns ?
+	    lh_verify(lh, l) : lh_extend(lh, l, ttl_ns / NS_PER_MS);
+}
+
 /* Renews the acquired leases. Returns 0; CALLBACK_FAILED: one is lost. */
 static int
 renew_won(struct lhi_wait_callback *callback)
@@ -177,8 +186,7 @@ renew_won(struct lhi_wait_callback *callback)
 	int64_t ttl_ns = m->ask.ttl_ns, next_ns = ttl_ns / 3;
 
 	for (uint32_t k = 0; k < m->won; k++) {
-		int error =
-		    lh_extend(m->lh, lease_won(m, k), ttl_ns / NS_PER_MS);
+		int error = renew(m->lh, lease_won(m, k), ttl_ns);
 
 		if (error == -ESTALE)
 			return CALLBACK_FAILED;
@@ -216,20 +224,26 @@ look_up_request(struct many *m, uint32_t round, uint32_t k,
 	    lhi_request_find(&m->lh->v, &n, q) : REQUEST_NONE;
 }
 
-/* Decides whether a repeated request's lease ended with the whole set (I5). */
+/* Decides whether a repeated request's lease ended with the whole set (I5).  A
+ * round in which one of them was never requested, or was left without an answer
+ * (-EHOSTUNREACH, -ENOENT), was given up. */
 static int
 answer_repeat(struct many *m)
 {
 	struct lhi_request q;
+	bool whole = true;
+	int is;
 
-	for (uint32_t k = 0; k < m->n; k++)
-		if (look_up_request(m, m->round, k, &q) == REQUEST_FAILED)
+	for (uint32_t k = 0; k < m->n; k++) {
+		is = look_up_request(m, m->round, k, &q);
+		whole &= is != REQUEST_NONE;
+		if (is == REQUEST_FAILED)
 			return lhi_fail(-(int)req_who(q.state), "this request "
 			    "for %u keys has failed so for '%.64s'", m->n,
 			    m->items[m->order[k]].key);
-	return look_up_request(m, m->round + 1, 0, &q) == REQUEST_NONE
-		   ? -ESTALE
-		   : GIVEN_UP;
+	}
+	return whole && look_up_request(m, m->round + 1, 0, &q) ==
+	    REQUEST_NONE ? -ESTALE : GIVEN_UP;
 }
 
 /* True if another call, for the same request, waits for the next key: then the

@@ -99,6 +99,66 @@ begun_anew(void)
 	is(lh_release_many(lh, l, 3), 0, "released");
 }
 
+/* A failure that is not remembered leaves nothing of the keys before it. */
+static void
+failed_midway(void)
+{
+	static const struct lh_item some[] = { { .key = "a" },
+		{ .key = "not yet" } };
+	struct lh_acquire_opts o = asked(7, 0);
+	struct lh_lease l[2];
+
+	o.flags |= LH_NO_CREATE;
+	is(lh_acquire_many(lh, some, 2, &o, l), -ENOENT, "no such key");
+	is(lh_acquire_many(lh, some, 2, &o, l), -ENOENT, "repeated");
+	is(lh_key_create(lh, "not yet"), 0, "it is made");
+	is(lh_acquire_many(lh, some, 2, &o, l), 0, "repeated: tried anew");
+	is(lh_release_many(lh, l, 2), 0, "released");
+	is(lh_acquire_many(lh, some, 2, &o, l), -ESTALE, "it has ended");
+}
+
+static int64_t
+left_ms(const struct lh_lease *l)
+{
+	struct lh_lease_info info = { .size = sizeof(info) };
+
+	return lh_lease_info(lh, l, &info) != 0 ? -1 :
+	    (info.expires_ns - lh_clock_ns(lh)) / T_NS_PER_MS;
+}
+
+/* A call that is granted a lease which it has does not shorten that. */
+static void
+kept_long(void)
+{
+	static const struct lh_item free_and_busy[] = { { .key = "a" },
+		{ .key = "c" } };
+	struct lh_acquire_opts o = asked(8, 0);
+	struct lh_lease l[3], again[3], busy;
+
+	o.ttl_ms = 60000;
+	is(lh_acquire_many(lh, items, 3, &o, l), 0, "for a minute");
+	o.ttl_ms = t_long(2000);
+	is(lh_acquire_many(lh, items, 3, &o, again), 0, "repeated for less");
+	cmp(left_ms(&l[0]), >, 40000, "a minute");
+	is(lh_release_many(lh, l, 3), 0, "released");
+
+	o = asked(0, 0);
+	more.request[0] = 0;
+	more.holder = "me";
+	o.ttl_ms = 60000;
+	is(lh_acquire(lh, "a", &o, &l[0]), 0, "a holder, for a minute");
+	o.ttl_ms = t_long(2000);
+	is(lh_acquire_many(lh, items, 3, &o, again), 0, "enters again");
+	cmp(left_ms(&l[0]), >, 40000, "a minute");
+	is(lh_release_many(lh, again, 3), 0, "leaves");
+	busy = t_hold(other, "c");
+	is(lh_acquire_many(lh, free_and_busy, 2, &o, again), -EAGAIN, "fails");
+	cmp(left_ms(&l[0]), >, 40000, "a minute");
+	is(lh_release(other, &busy), 0, "released");
+	is(lh_release(lh, &l[0]), 0, "released");
+	more.holder = NULL;
+}
+
 static void *
 first_of_two(void *arg)
 {
@@ -192,6 +252,8 @@ play(void)
 	granted();
 	failed();
 	begun_anew();
+	failed_midway();
+	kept_long();
 	beside_the_first();
 	after_a_kill(job);
 	t_close(other);
