@@ -21,7 +21,7 @@ to_the_end(struct lh *lh, const char *what, int (*next)(struct lh *lh,
     struct lh_lease *l, int i))
 {
 	uint64_t span = UINT64_C(1) << CLUSTER_SEQ_BITS, base;
-	struct lh_acquire_opts o = t_opts(60000, 5000);
+	struct lh_acquire_opts o = t_opts(3600000, 5000);
 	struct lh_lease l;
 	int e = 0, n = 0;
 
