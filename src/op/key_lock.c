@@ -46,12 +46,24 @@ find_hold(struct lhi_claim_cache *m, const struct lh_key *k)
 	return p;
 }
 
+/* True if claim 0 has the mark of a handle, for lh_key_lock(). */
+static inline bool
+has_lock_mark(const struct lhi_claim_cache *m)
+{
+	return m->rec[0].mark != NO_MARK && (m->rec[0].mark & 1);
+}
+
 /* Keeps a lease that this thread was just granted by the handle. */
 static int
 keep_lease(struct lh_key *k, const struct lh_lease *l)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_get(k->lh);
-	struct lhi_key_hold *h = m == NULL ? NULL : m->spare;
+	bool stays = m != NULL && lhi_claim_0_may_stay(k, k->slot_ref) &&
+	    l->notes == 0 && m->rec[0].id == l->id[1];
+	/* while claim 0 has a mark, the spare is for the hold that it has */
+	bool is_spared = m != NULL && (stays || !has_lock_mark(m) ||
+	    lhi_mutant_on(spare_taken));
+	struct lhi_key_hold *h = is_spared ? m->spare : NULL;
 	struct lh_lease lease = *l;
 
 	if (m != NULL && h == NULL)
@@ -60,9 +72,8 @@ keep_lease(struct lh_key *k, const struct lh_lease *l)
 		(void)lh_release(k->lh, &lease);
 		return lhi_fail(-ENOMEM, "out of memory");
 	}
-	m->spare = h;
-	if (lhi_claim_0_may_stay(k, k->slot_ref) && l->notes == 0 &&
-	    m->rec[0].id == l->id[1]) {
+	if (stays) {
+		m->spare = h;
 		m->rec[0].mark = k->lock_mark;
 		/* not to be acquired otherwise while it has that mark */
 		if (!lhi_mutant_on(lock_is_found))
@@ -70,7 +81,8 @@ keep_lease(struct lh_key *k, const struct lh_lease *l)
 		m->marked = k;
 		return 0;
 	}
-	m->spare = NULL;
+	if (is_spared)
+		m->spare = NULL;
 	h->mark = k->lock_mark;
 	h->lease = lease;
 	h->next = m->holds;

@@ -3,8 +3,9 @@
  * Guarantees G8 and G11: a thread's hold by lh_key_lock() stays its hold when
  * claim 0 loses its mark meanwhile (op/key_lock.c).  That happens when the
  * clock advances, when the TTL changes, when the thread takes more than eight
- * leases, and when every lease is to be recorded.  It is one hold, and no
- * other grant of the key is taken for it.
+ * leases, and when every lease is to be recorded.  The thread may have locked
+ * other handles by then.  It is one hold, and no other grant of the key is
+ * taken for it.
  *
  * Otherwise an unlock would say that the key is not held, and leave it held
  * until its deadline, or would release the lease of somebody else's acquire.
@@ -72,6 +73,24 @@ tick_passes(void)
 	is(lh_acquire(lh, "other", NULL, &l), 0, "another key, a tick later");
 	is(lh_release(lh, &l), 0, "is released");
 	still_held("another tick");
+}
+
+/* Locks another key meanwhile, which is kept in the list. */
+static void
+other_is_locked(void)
+{
+	struct lh_key *second;
+	struct lh_lease l;
+
+	is(lh_key_open(lh, "second", 0, &second), 0, "another handle");
+	lock_by_claim_0();
+	is(lh_key_lock(second, NULL), 0, "is locked");
+	next_tick();
+	is(lh_acquire(lh, "other", NULL, &l), 0, "another key, a tick later");
+	is(lh_release(lh, &l), 0, "is released");
+	still_held("another lock and tick");
+	is(lh_key_unlock(second), 0, "the other is unlocked");
+	is(lh_key_close(second), 0, "and closed");
 }
 
 static void
@@ -159,6 +178,7 @@ main(void)
 	lock_by_claim_0();
 	still_held("by claim 0");
 	tick_passes();
+	other_is_locked();
 	ttl_changes();
 	many_leases();
 	recorded();
