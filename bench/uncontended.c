@@ -16,6 +16,7 @@
 #include <errno.h>
 
 #include <leasehold.h>
+#include <leasehold/pthread.h>
 
 #include "bench.h"
 
@@ -94,6 +95,20 @@ static void x_lock_run(uint64_t n)
 		bench_need(lh_key_unlock(hot), "unlock");
 	}
 }
+
+static lh_mutex_t plain_mutex = LH_MUTEX_INITIALIZER;
+static lh_mutex_t robust_mutex = LH_ROBUST_MUTEX_INITIALIZER;
+
+static void mutex_pairs(lh_mutex_t *m, uint64_t n)
+{
+	for (; n > 0; n--) {
+		bench_need(lh_mutex_lock(m), "lh_mutex_lock");
+		bench_need(lh_mutex_unlock(m), "lh_mutex_unlock");
+	}
+}
+
+static void x_mutex_run(uint64_t n) { mutex_pairs(&plain_mutex, n); }
+static void x_robust_run(uint64_t n) { mutex_pairs(&robust_mutex, n); }
 
 static void x_name_run(uint64_t n)
 {
@@ -202,12 +217,14 @@ enum {
 	X_HANDLE, X_OTHER, X_OPTS, X_SHORT, X_NAME, X_NAME_MANY, EXTEND,
 	EXTEND_MOVES, VERIFY, TRY_BUSY, MUTEX, TRYLOCK, RWLOCK, FLOCK, OFD,
 	BDB, BDB_MANY, TDB, X_LOCAL, X_LOCAL_OPTS, FDATASYNC, X_DELEGATED,
-	X_NAME_DELEGATED, X_GLOBAL, X_LOCK, N_SIDES
+	X_NAME_DELEGATED, X_GLOBAL, X_LOCK, X_MUTEX, X_ROBUST, N_SIDES
 };
 
 static struct side sides[N_SIDES] = {
 	[X_HANDLE] = { .name = "x_handle", .run = x_handle_run },
 	[X_LOCK] = { .name = "x_lock", .run = x_lock_run },
+	[X_MUTEX] = { .name = "x_mutex", .run = x_mutex_run },
+	[X_ROBUST] = { .name = "x_robust", .run = x_robust_run },
 	[X_OTHER] = { .name = "x_other_held", .run = x_other_run },
 	[X_OPTS] = { .name = "x_opts", .run = x_opts_run },
 	[X_SHORT] = { .name = "x_short", .run = x_short_run },
@@ -230,6 +247,12 @@ static const struct pairing {
 	    { 0, 0 }, { 0, 0 }, NULL } },
 	{ X_LOCK, MUTEX, { "x_lock", "robust-mutex",
 	    "lh_key_lock + lh_key_unlock; lock + unlock", ROW_METRIC, 0.9,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_MUTEX, MUTEX, { "x_mutex", "robust-mutex",
+	    "lh_mutex_lock + lh_mutex_unlock; lock + unlock", ROW_CONTEXT, 0,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_ROBUST, MUTEX, { "x_robust", "robust-mutex",
+	    "the same, a robust lh_mutex_t; lock + unlock", ROW_CONTEXT, 0,
 	    { 0, 0 }, { 0, 0 }, NULL } },
 	{ X_NAME, MUTEX, { "x_name", "robust-mutex",
 	    "acquire by name + release, hot key", ROW_METRIC, 1.4,
@@ -315,12 +338,14 @@ static void set_up_ours(void)
 		bench_key_name(many[i], i);
 	bench_need(lh_key_open(lh, HOT_KEY, 0, &hot), "key_open");
 	bench_need(lh_key_open(lh, "bench/other", 0, &other), "key_open");
+	bench_need(lh_pthread_table(bench.table), "lh_pthread_table");
 }
 
 static void tear_down_ours(void)
 {
 	bench_need(lh_key_close(hot), "key_close");
 	bench_need(lh_key_close(other), "key_close");
+	bench_need(lh_pthread_end(), "lh_pthread_end");
 	bench_need(lh_close(lh), "lh_close");
 }
 

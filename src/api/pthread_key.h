@@ -20,7 +20,8 @@ struct lhi_pthread_use {
 	bool robust;
 	bool dirty;			/* EOWNERDEAD, and not consistent yet */
 	bool cached;
-	struct lh_lease lease;		/* while it is locked */
+	uint32_t mode;			/* while it is locked */
+	struct lh_lease lease;		/* while a robust one is locked */
 };
 
 /* The two words of a lock's memory by which it is found. */
@@ -44,6 +45,9 @@ int lhi_pthread_find(struct lhi_pthread_words w, struct lhi_pthread_use **out);
 
 /* Returns this thread's use of a lock that it has locked, or NULL. */
 struct lhi_pthread_use *lhi_pthread_held(struct lhi_pthread_words w);
+
+/* Copies the lease of a lock that this thread has locked; ESTALE. */
+int lhi_pthread_lease(struct lhi_pthread_use *u, struct lh_lease *l);
 
 /* 0 if the lock that this thread has locked is its own still; ESTALE. */
 int lhi_pthread_verify(struct lhi_pthread_use *u);

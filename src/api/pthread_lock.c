@@ -5,6 +5,7 @@
 #include "api/pthread_key.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "op/key_lock.h"
 #include "proc/attachment.h"
 
 /* Converts a moment of that clock to the table's.  EINVAL. */
@@ -31,6 +32,13 @@ set_end(struct lh *lh, const struct lhi_pthread_wait *w,
 	return 0;
 }
 
+static int
+lock_key(struct lhi_pthread_use *u, const struct lh_acquire_opts *o)
+{
+	return o->mode == LH_EXCLUSIVE && (o->flags & LH_ROBUST) == 0 ?
+	    lhi_key_lock_strict(u->key, o) : lh_key_lock(u->key, o);
+}
+
 /* A wait with an end begins with a try: a thread that gets the lock at once
  * needs no valid moment. */
 static int
@@ -44,7 +52,7 @@ lock_in_time(struct lhi_pthread_use *u, struct lh_acquire_opts *o,
 		return -lhi_fail(-EINVAL, "the clock of a moment is "
 		    "CLOCK_REALTIME or CLOCK_MONOTONIC");
 	o->max_wait_ms = w->try || w->until != NULL ? 0 : LH_WAIT_FOREVER;
-	error = lh_key_lock(u->key, o);
+	error = lock_key(u, o);
 	if (error != -EAGAIN || w->try)
 		return lhi_pthread_error(error);
 	error = set_end(u->lh, w, o);
@@ -52,7 +60,7 @@ lock_in_time(struct lhi_pthread_use *u, struct lh_acquire_opts *o,
 		return error;
 	if (o->deadline_ns == 0 && o->max_wait_ms == 0)
 		return ETIMEDOUT;
-	return lhi_pthread_error(lh_key_lock(u->key, o));
+	return lhi_pthread_error(lock_key(u, o));
 }
 
 int
@@ -68,20 +76,28 @@ lhi_pthread_lock(struct lhi_pthread_use *u,
 	o.mode = mode;
 	o.flags = flags;
 	error = lock_in_time(u, &o, wait);
-	if (error != 0)
-		return error;
-	error = lh_key_lease(u->key, &u->lease);
-	if (error == 0)
+	if (error == 0) {
 		u->count = 1;
-	else
-		(void)lh_key_unlock(u->key);
-	return lhi_pthread_error(error);
+		u->mode = mode;
+	}
+	return error;
+}
+
+int
+lhi_pthread_lease(struct lhi_pthread_use *u, struct lh_lease *l)
+{
+	int error = lh_key_lease(u->key, l);
+
+	return error == -EINVAL ? ESTALE : lhi_pthread_error(error);
 }
 
 int
 lhi_pthread_verify(struct lhi_pthread_use *u)
 {
-	return lhi_pthread_error(lh_verify(u->lh, &u->lease));
+	struct lh_lease l;
+	int error = lhi_pthread_lease(u, &l);
+
+	return error != 0 ? error : lhi_pthread_error(lh_verify(u->lh, &l));
 }
 
 int

@@ -94,6 +94,10 @@ is_lost(struct lhi_pthread_use *u)
 static int
 enter(struct lhi_pthread_use *u)
 {
+	int error = lhi_pthread_lease(u, &u->lease);
+
+	if (error != 0)
+		return error;
 	u->robust = true;
 	u->dirty = u->lease.notes & LH_NOTE_INCONSISTENT;
 	if (!u->dirty)
@@ -226,7 +230,5 @@ lh_mutex_lease(lh_mutex_t *m, struct lh_lease *lease)
 	if (lease == NULL)
 		return -lhi_fail(-EINVAL, "no lease was given to fill (NULL)");
 	error = find_held(m, &u);
-	if (error == 0)
-		*lease = u->lease;
-	return error;
+	return error != 0 ? error : lhi_pthread_lease(u, lease);
 }

@@ -61,7 +61,7 @@ lock_found(struct lhi_pthread_use *u, uint32_t mode,
 
 	if (u->count == 0)
 		return lhi_pthread_lock(u, w, mode, LH_NO_DEADLOCK);
-	if (mode == LH_SHARED && u->lease.mode == LH_SHARED)
+	if (mode == LH_SHARED && u->mode == LH_SHARED)
 		return lhi_pthread_lock_again(u);
 	error = lhi_pthread_verify(u);
 	return error != 0 ? error : w->try ? EBUSY :

@@ -47,6 +47,8 @@ struct lhi_acquire_request {
 	const struct lh_acquire_more *more;	/* never NULL */
 	struct lhi_wait_callback *callback;	/* or NULL */
 	bool rare; /* `more` is set (op/acquire_options.c) */
+	bool strict_alone;	/* it says nothing but policy strict, so the
+				 * lease may be remembered */
 	bool aside;		/* info or request id go beside the claim */
 	struct lhi_request *request; /* the place of its request id, or NULL */
 	lhi_acquire_fn *how;	/* acquires instead of lhi_acquire_key()

@@ -21,9 +21,10 @@
  * A ticket (live/ticket_options.c) does the same in the same order, but in
  * steps.
  *
- * The thread does not remember a lease of such an acquire (ask.rare).  So its
- * release (release_options.c), extension and verification take the slow path,
- * and the fast paths know nothing of these options.
+ * The thread does not remember a lease of such an acquire (ask.rare), unless it
+ * is only strict (ask.strict_alone).  So its release (release_options.c),
+ * extension and verification take the slow path, and the fast paths know
+ * nothing of these options.
  */
 #include <errno.h>
 #include <pthread.h>

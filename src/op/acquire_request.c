@@ -45,6 +45,16 @@ check_more(const struct lhi_view *v, const struct lh_acquire_more *m)
 	return 0;
 }
 
+/* True if these options say nothing but that the policy is strict. */
+static bool
+is_strict_alone(const struct lh_acquire_more *m)
+{
+	struct lh_acquire_more strict = LH_ACQUIRE_MORE_INIT;
+
+	strict.policy = LH_POLICY_STRICT;
+	return memcmp(m, &strict, sizeof(*m)) == 0;
+}
+
 int
 lhi_acquire_request_set(const struct lhi_view *v,
     struct lhi_acquire_request *ask, const struct lh_acquire_opts *opts)
@@ -87,6 +97,7 @@ lhi_acquire_request_set(const struct lhi_view *v,
 		return error;
 	ask->robust = o->flags & LH_ROBUST;
 	ask->rare = ask->more != &none || ask->robust;
+	ask->strict_alone = !ask->robust && is_strict_alone(ask->more);
 	ask->request = NULL;
 	ask->how = NULL;
 	ask->of = NULL;

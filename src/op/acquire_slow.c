@@ -216,13 +216,16 @@ static void
 cache_claim(struct lhi_attempt *a, uint64_t token)
 {
 	struct lhi_cached_claim *r = &a->m->rec[a->t.ci - a->m->base];
+	enum lhi_use use = lhi_cached_claim_use(view(a), a->t.s,
+	    a->ask->shared);
 
 	lhi_claim_cache_set_key(a->m, r, a->t.s, a->slot_ref,
 	    a->ask->shared ? LH_SHARED : LH_EXCLUSIVE);
 	r->token = token;
-	lhi_cached_claim_set(r, a->m->watched || a->ask->rare ||
+	lhi_cached_claim_set(r, a->m->watched || (a->ask->rare &&
+	    (!a->ask->strict_alone || use != CACHED_HELD)) ||
 	    a->ask->shareable || (a->notes & LH_NOTE_INCONSISTENT) ?
-	    CACHED_OUT : lhi_cached_claim_use(view(a), a->t.s, a->ask->shared));
+	    CACHED_OUT : use);
 	r->id = a->lease->id[1];
 	lhi_claim_cache_bounds(a->m);
 	lhi_cached_claim_limit(a->m, r);

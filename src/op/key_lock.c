@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "op/acquire_straight.h"
+#include "op/key_lock.h"
 #include "op/release.h"
 #include "proc/key_holds.h"
 #include "shm/claim_record.h"
@@ -158,6 +159,57 @@ static __attribute__((noinline)) int
 lock_late(void)
 {
 	return lock_rest(lhi_claim_cache_current->marked, LATE);
+}
+
+/* Locks with policy strict, not on the straight path.  The claim may stay for
+ * that if the cache is of the usual TTL, which no strict lease has set. */
+static NOIPA int
+lock_strict_other(struct lh_key *k, const struct lh_acquire_opts *opts)
+{
+	int error;
+	struct lhi_claim_cache *m = find_cache(k, &error);
+	struct timespec ts;
+
+	if (m == NULL)
+		return error;
+	if (m->usual != k->lh && !m->watched) {
+		lhi_coarse(&ts);
+		lhi_claim_cache_tick(m, &ts, DEFAULT_TTL_MS);
+	}
+	return lock_other(k, opts);
+}
+
+/*
+ * As lh_key_lock() with those options, of which only the policy, strict, is not
+ * a usual one.  On the straight path nothing can be late, because there is no
+ * deadline.  At a new tick the claim is remembered no longer, as that is what a
+ * tick does to a claim that is held.
+ */
+int
+lhi_key_lock_strict(struct lh_key *k, const struct lh_acquire_opts *opts)
+{
+	const uint64_t announce = state_make(ST_HELD, 1, DEADLINE_MAX);
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
+	struct timespec ts;
+	enum lhi_how how;
+
+	if (unlikely(m->rec[0].mark != __atomic_load_n(&k->lock_mark,
+	    __ATOMIC_RELAXED)) || lhi_mutant_on(use_number))
+		return lock_strict_other(k, opts);
+	how = lhi_swap_announced(m, &m->rec[0], 0, announce);
+	if (unlikely(how != GRANTED)) {
+		if (how == OUTDONE) {
+			m->rec[0].mark = NO_MARK;
+			lhi_acquire_retract(m, &m->rec[0]);
+		}
+		return lock_strict_other(k, opts);
+	}
+	lhi_coarse(&ts);
+	if (unlikely(!lhi_is_same_tick(m, &ts))) {
+		lhi_claim_cache_tick(m, &ts, m->ttl_ms);
+		sh64_store_rlx(&m->claims->since, m->since);
+	}
+	return 0;
 }
 
 int

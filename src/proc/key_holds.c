@@ -20,7 +20,7 @@ lhi_key_holds_lease(struct lhi_claim_cache *m, struct lh_lease *l)
 	l->id[1] = r->id;
 	l->token = r->token;
 	l->expires_ns = state_held(st) && state_seq(st) == lid_seq(r->id) ?
-	    lhi_deadline_ns(&m->lh->v, state_deadline(st)) : 0;
+	    lhi_ends_ns(&m->lh->v, st) : 0;
 }
 
 void
