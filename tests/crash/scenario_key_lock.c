@@ -9,8 +9,12 @@
  */
 #include <errno.h>
 #include "crash/subject.h"
+#include "op/key_lock.h"
 
 #define LONG_ENOUGH_MS 10000
+
+static struct lh_acquire_more strict = LH_ACQUIRE_MORE_INIT;
+static struct lh_key *alone;
 
 /* Locked once by the fast path, so that the next lock takes it. */
 static void
@@ -67,6 +71,34 @@ act_key_lock(struct trial *p)
 	sub_granted(p);
 }
 
+/* A key that nobody else asks for, locked by the straight path. */
+static void
+prep_strict_locks(struct trial *p)
+{
+	prep_warm(p);
+	strict.policy = LH_POLICY_STRICT;
+	sub.opts.more = &strict;
+	sub.opts.max_wait_ms = 0;
+	sub_must(p, lh_key_open(sub.lh, "alone", 0, &alone), "key");
+	for (int i = 0; i < 8; i++) {
+		sub_must(p, lhi_key_lock_strict(alone, &sub.opts), "lock");
+		sub_must(p, lh_key_unlock(alone), "unlock");
+	}
+}
+
+static void
+act_strict_lock(struct trial *p)
+{
+	p->result = lhi_key_lock_strict(alone, &sub.opts);
+	if (p->result == 0)
+		p->result = lh_key_unlock(alone);
+	if (p->result == 0)
+		p->result = lhi_key_lock_strict(alone, &sub.opts);
+	if (p->result == 0)
+		p->result = lh_key_lease(alone, &p->lease);
+	p->has_lease = p->result == 0;
+}
+
 static void
 act_key_unlock(struct trial *p)
 {
@@ -111,6 +143,9 @@ static const struct scenario scenarios_key_lock[] = {
 	{ .name = "key-lock", .what = "lock an opened, free key",
 	  .stop_ttl_ms = 120, .prepare = prep_locks, .act = act_key_lock,
 	  .finish = finish_acquire, .allowed = says_stale },
+	{ .name = "key-lock-strict", .what = "the same, under policy strict",
+	  .prepare = prep_strict_locks, .act = act_strict_lock,
+	  .finish = finish_alone },
 	{ .name = "key-unlock", .what = "nobody waits", .stop_ttl_ms = 120,
 	  .prepare = prep_locked, .act = act_key_unlock,
 	  .finish = finish_plain, .allowed = says_stale },
