@@ -146,8 +146,13 @@ lhi_cluster_acquire_read_answer(const struct lhi_shim_request *p)
 		    "used: %s", lhi_cluster_holders_printable(f, buf,
 		    sizeof(buf)));
 	case FRAME_DENIED:
-		return lhi_fail(-EACCES, "the cluster refuses the key: %s",
-		    lhi_cluster_holders_printable(f, buf, sizeof(buf)));
+		(void)lhi_cluster_holders_printable(f, buf, sizeof(buf));
+		if (p->question.n != 1)
+			return lhi_fail(-EACCES, "the cluster refuses: %s",
+			    buf);
+		return lhi_fail(-EACCES, "the cluster refuses key '%.*s': %s",
+		    p->question.key[0].len > 64 ? 64 : p->question.key[0].len,
+		    p->question.key[0].key, buf);
 	case FRAME_FAILED:
 		return lhi_fail(map_shim_error(f->error),
 		    "the shim cannot get the "

@@ -7,6 +7,7 @@
  * Otherwise a free key would look busy at random.
  */
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 #include "support/asked.h"
 #include "support/hosts.h"
@@ -101,7 +102,9 @@ main(void)
 	is(lh_acquire(a->lh, key[0], &o, &l), 0, "a process has it");
 	began_ns = t_now_ns();
 	is(try_one(a, LH_EXCLUSIVE), -EAGAIN, "now a try is busy");
+	ok(strstr(lh_error_detail(), key[0]) != NULL, "and says of which key");
 	is(try_both(a, LH_EXCLUSIVE), -EAGAIN, "both ways");
+	ok(strstr(lh_error_detail(), key[0]) != NULL, "and says of which key");
 	cmp(t_since_ms(began_ns), <, 1000, "at once");
 	is(lh_release(a->lh, &l), 0, "released");
 	hosts_end();

@@ -70,6 +70,7 @@ busy_here(struct key *k)
 struct refusal {
 	uint8_t type;
 	const char *why;
+	const struct key *key;
 };
 
 /* Sets *v if the key is denied, or busy at this host for a try. */
@@ -77,6 +78,7 @@ static void
 check_refusal(const struct request *w, struct key *k, unsigned mode,
     bool anchor, struct refusal *v)
 {
+	v->key = k;
 	v->type = FRAME_DENIED;
 	v->why = key_denial(k, mode);
 	if (v->why == NULL && anchor && k->denied == DENY_NEWER)
@@ -132,7 +134,7 @@ start_request(struct client *c, const struct lhi_frame *f)
 	struct key *k[FRAME_KEYS];
 	unsigned mode[FRAME_KEYS], n = 0;
 	struct request *w = request_new(c, f);
-	struct refusal v = { 0, NULL };
+	struct refusal v = { 0, NULL, NULL };
 
 	for (unsigned i = 0; i < f->n && w != NULL; i++) {
 		k[n] = keys_new(c->s, f->key[i].key, f->key[i].len, c->user);
@@ -151,7 +153,7 @@ start_request(struct client *c, const struct lhi_frame *f)
 		request_answer(w, FRAME_GRANTED, 0, NULL);
 		request_free(w);
 	} else if (v.why != NULL) {
-		request_answer(w, v.type, 0, v.why);
+		request_refuse(w, v.key, v.type, 0, v.why);
 		request_free(w);
 	} else {
 		claim_keys(c->s, w, k, mode, n);

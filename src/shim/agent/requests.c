@@ -60,6 +60,7 @@ request_new(struct client *c, const struct lhi_frame *f)
 	w->client = c;
 	w->id = f->id;
 	w->try = f->flags & FRAME_TRY;
+	w->several = f->n > 1;
 	w->began_ns = shim_now_ns();
 	w->until_ns = w->try ? w->began_ns + try_ns(s, f->wait_ms) :
 	    f->wait_ms == FRAME_NO_END ? INT64_MAX :
@@ -152,6 +153,20 @@ request_answer(struct request *w, uint8_t type, int error, const char *why)
 	client_send(w->client, &f);
 }
 
+void
+request_refuse(struct request *w, const struct key *k, uint8_t type, int error,
+    const char *why)
+{
+	char text[SHIM_WHY_MAX];
+
+	if (w->several) {
+		(void)snprintf(text, sizeof(text), "'%.64s': %.400s", k->name,
+		    why);
+		why = text;
+	}
+	request_answer(w, type, error, why);
+}
+
 unsigned
 requests_strongest_mode(const struct key *k)
 {
@@ -223,7 +238,7 @@ requests_fail(struct key *k, bool tries, uint8_t type, int error,
 
 		if (tries && !w->try)
 			continue;
-		request_answer(w, type, error, why);
+		request_refuse(w, k, type, error, why);
 		request_free(w);
 	}
 }
@@ -242,7 +257,7 @@ requests_deny(struct key *k, unsigned mode, const char *why)
 		if (mode == DENY_NEWER ? i->above < k->base :
 		    i->mode < mode && !w->answered)
 			continue;
-		request_answer(w, FRAME_DENIED, 0, why);
+		request_refuse(w, k, FRAME_DENIED, 0, why);
 		request_free(w);
 	}
 }
@@ -258,15 +273,14 @@ requests_fail_all(struct shim *s, uint8_t type, int error, const char *why)
 	}
 }
 
-/* Returns the host that has one of the request's keys, if the request is
+/* Returns the key of the request that another host has, if the request is
  * deferred; else NULL. */
-static const char *
-who_has_it(const struct request *w)
+static struct key *
+find_deferred(const struct request *w)
 {
 	for (unsigned i = 0; i < w->n; i++)
 		if (w->key[i].key != NULL && w->key[i].key->busy_after_ns != 0)
-			return w->key[i].key->busy_by != NULL ?
-			    w->key[i].key->busy_by : "another host";
+			return w->key[i].key;
 	return NULL;
 }
 
@@ -282,12 +296,13 @@ requests_expire(struct shim *s)
 		(void)snprintf(why, sizeof(why), "the cluster refuses changes: "
 		    "%.400s", refusal);
 	TAILQ_FOREACH_SAFE(w, &s->requests, all, next) {
-		const char *who = w->try ? who_has_it(w) : NULL;
+		struct key *k = w->try ? find_deferred(w) : NULL;
 
 		if (w->until_ns > now_ns)
 			continue;
-		if (who != NULL)
-			request_answer(w, FRAME_BUSY, 0, who);
+		if (k != NULL)
+			request_refuse(w, k, FRAME_BUSY, 0,
+			    k->busy_by != NULL ? k->busy_by : "another host");
 		else
 			request_answer(w, FRAME_AWAY, 0, why);
 		request_free(w);
