@@ -153,6 +153,7 @@ request_answer(struct request *w, uint8_t type, int error, const char *why)
 	client_send(w->client, &f);
 }
 
+/* As request_answer(), and names the key if the request is for several. */
 void
 request_refuse(struct request *w, const struct key *k, uint8_t type, int error,
     const char *why)

@@ -176,8 +176,7 @@ struct request {
 	TAILQ_ENTRY(request) all, of_tries;
 	struct client *client;
 	uint32_t id;
-	bool try, answered;
-	bool several;			/* it is for several keys */
+	bool try, answered, several;	/* (keys) */
 	int64_t began_ns, until_ns;	/* CLOCK_MONOTONIC */
 	unsigned n, left;		/* keys; keys not granted yet */
 	struct request_key key[];
@@ -413,7 +412,6 @@ struct request *request_new(struct client *c, const struct lhi_frame *f);
 void request_free(struct request *w);
 void request_answer(struct request *w, uint8_t type, int error,
     const char *why);
-/* The same with that key's name, if the request is for several. */
 void request_refuse(struct request *w, const struct key *k, uint8_t type,
     int error, const char *why);
 void request_add_key(struct request *w, struct key *k, unsigned mode,
