@@ -46,10 +46,12 @@ free_detail(void *arg)
 	free(d);
 }
 
+static bool has_key;
+
 static void
 make_detail_key(void)
 {
-	(void)pthread_key_create(&key, free_detail);
+	has_key = pthread_key_create(&key, free_detail) == 0;
 }
 
 static struct detail *
@@ -60,7 +62,7 @@ get_detail(void)
 	if (d != NULL && d != &lost)
 		return d;
 	(void)pthread_once(&once, make_detail_key);
-	d = calloc(1, sizeof(*d));
+	d = has_key ? calloc(1, sizeof(*d)) : NULL;
 	if (d != NULL && pthread_setspecific(key, d) != 0) {
 		free(d);
 		d = NULL;

@@ -48,6 +48,7 @@ static __thread unsigned end_rounds	/* of destructors */
 
 static pthread_key_t exit_key;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
+static bool has_exit_key;
 
 void
 lhi_claim_cache_child(bool whole)
@@ -149,7 +150,7 @@ thread_exits(void *arg)
 static void
 make_exit_key(void)
 {
-	(void)pthread_key_create(&exit_key, thread_exits);
+	has_exit_key = pthread_key_create(&exit_key, thread_exits) == 0;
 }
 
 void
@@ -224,6 +225,9 @@ lhi_claim_cache_get(struct lh *lh)
 			spare = m;
 	}
 	(void)pthread_once(&exit_once, make_exit_key);
+	/* or the thread's claims would be lost with it */
+	if (!has_exit_key)
+		return NULL;
 	lhi_proc_lock();
 	m = spare != NULL ? spare : lhi_claim_cache_cell();
 	if (m != NULL) {

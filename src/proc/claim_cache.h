@@ -17,12 +17,12 @@ void lhi_claim_cache_cells_child(void);
 void lhi_claim_cache_child(bool whole);
 
 /*
- * A thread's data ends in the third round of its destructors, so that those of
- * the application can unlock and release in the first two.  (A thread that uses
- * the library for the first time in a destructor still has three rounds,
- * because libc makes four.)
+ * A thread's data ends in the second round of its destructors, so that those of
+ * the application can unlock and release in the first one.  A thread that uses
+ * the library for the first time in a destructor of the first two rounds has
+ * two more, because libc makes four.  (In a later one its data is lost.)
  */
-#define LHI_THREAD_END_ROUND 3
+#define LHI_THREAD_END_ROUND 2
 
 /* Returns this thread's claim cache of the attachment, or NULL without
  * memory. */
