@@ -32,7 +32,7 @@
  *	A robust mutex (PTHREAD_MUTEX_ROBUST) whose holder or holder's process
  *	has ended gives the next one EOWNERDEAD. That calls
  *	lh_mutex_consistent(), or unlocks it, and then it is ENOTRECOVERABLE. (A
- *	thread's end counts after the second round of its destructors, so that
+ *	thread's end counts after the first round of its destructors, so that
  *	these can unlock.)
  *	Types: PTHREAD_MUTEX_NORMAL, _ERRORCHECK, _RECURSIVE, _DEFAULT,
  *	PTHREAD_MUTEX_ADAPTIVE_NP.
@@ -164,7 +164,8 @@ int lh_mutex_clocklock(lh_mutex_t *mutex, clockid_t clock,
 int lh_mutex_unlock(lh_mutex_t *mutex);
 
 /* Declares that what a robust mutex guards is consistent again.  Returns 0;
- * EINVAL: it is not robust, was not EOWNERDEAD, or is not this thread's. */
+ * EINVAL: it is not robust, was not EOWNERDEAD, or is not this thread's;
+ * ESTALE: it was broken since. */
 int lh_mutex_consistent(lh_mutex_t *mutex);
 
 /* Copies the lease of the mutex that this thread has locked, for its token.

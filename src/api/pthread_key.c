@@ -72,6 +72,14 @@ lhi_pthread_error(int error)
 	}
 }
 
+int
+lhi_pthread_lease(struct lhi_pthread_use *u, struct lh_lease *l)
+{
+	int error = lh_key_lease(u->key, l);
+
+	return error == -EINVAL ? ESTALE : lhi_pthread_error(error);
+}
+
 /* Returns the attachment, or NULL: there is none, or it is the parent's. */
 static struct place *
 own_place(void)
@@ -207,12 +215,31 @@ end_part(bool leaves)
 	free(t);
 }
 
+/* Before the thread's leases are lost: notes them, for later unlocks. */
+static void
+note_leases(void)
+{
+	struct thread_part *t = part;
+	struct lhi_pthread_use *u = t == NULL ? NULL : t->more;
+	const struct place *p = own_place();
+
+	for (unsigned i = 0; t != NULL && i < CACHED; i++)
+		if (t->cache[i].count > 0 && is_of(&t->cache[i], p))
+			(void)lhi_pthread_lease(&t->cache[i],
+			    &t->cache[i].lease);
+	for (; u != NULL; u = u->next)		/* ends: as above */
+		if (is_of(u, p))
+			(void)lhi_pthread_lease(u, &u->lease);
+}
+
 static void
 end_thread(void *arg)
 {
 	if (++rounds >= LHI_THREAD_END_ROUND ||
 	    pthread_setspecific(thread_end, arg) != 0)
 		end_part(true);
+	else
+		note_leases();
 }
 
 static void
@@ -272,6 +299,8 @@ check_table(struct lhi_pthread_words w, const struct place *p)
 	uint64_t first = __atomic_load_n(w.table, __ATOMIC_ACQUIRE);
 	uint64_t ours = p->lh->v.uuid[0];
 
+	if (first == 0 && lhi_view_retired(&p->lh->v))
+		return lhi_pthread_error(lhi_view_fresh(&p->lh->v));
 	if (first == 0)
 		first = set_once(w.table, ours);
 	return first == ours ? 0 :

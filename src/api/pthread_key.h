@@ -21,7 +21,8 @@ struct lhi_pthread_use {
 	bool dirty;			/* EOWNERDEAD, and not consistent yet */
 	bool cached;
 	uint32_t mode;			/* while it is locked */
-	struct lh_lease lease;		/* while a robust one is locked */
+	struct lh_lease lease;		/* while it is locked, and is robust or
+					 * the thread is ending */
 };
 
 /* The two words of a lock's memory by which it is found. */

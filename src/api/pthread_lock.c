@@ -79,16 +79,17 @@ lhi_pthread_lock(struct lhi_pthread_use *u,
 	if (error == 0) {
 		u->count = 1;
 		u->mode = mode;
+		u->lease.token = 0;
 	}
 	return error;
 }
 
-int
-lhi_pthread_lease(struct lhi_pthread_use *u, struct lh_lease *l)
+/* The table was removed by force: others may lock in another one by now. */
+static int
+check_removed(const struct lhi_pthread_use *u)
 {
-	int error = lh_key_lease(u->key, l);
-
-	return error == -EINVAL ? ESTALE : lhi_pthread_error(error);
+	return !lhi_view_retired(&u->lh->v) ? 0 : -lhi_fail(-ESTALE, "the "
+	    "table of the lock was removed while it was locked");
 }
 
 int
@@ -97,7 +98,9 @@ lhi_pthread_verify(struct lhi_pthread_use *u)
 	struct lh_lease l;
 	int error = lhi_pthread_lease(u, &l);
 
-	return error != 0 ? error : lhi_pthread_error(lh_verify(u->lh, &l));
+	if (error == 0)
+		error = lhi_pthread_error(lh_verify(u->lh, &l));
+	return error != 0 ? error : check_removed(u);
 }
 
 int
@@ -124,9 +127,11 @@ lhi_pthread_unlock(struct lhi_pthread_use *u)
 	}
 	u->count = 0;
 	error = lh_key_unlock(u->key);
-	/* what is written into a removed table changes nothing in another */
-	if (error == 0 && lhi_view_retired(&u->lh->v))
-		error = lhi_fail(-ESTALE, "the table of the lock was removed "
-		    "while it was locked");
-	return error == -EINVAL ? ESTALE : lhi_pthread_error(error);
+	/* in a late destructor the thread's leases are lost already */
+	if (error == -EINVAL && u->lease.token != 0)
+		error = lh_release(u->lh, &u->lease);
+	u->lease.token = 0;
+	if (error != 0)
+		return error == -EINVAL ? ESTALE : lhi_pthread_error(error);
+	return check_removed(u);
 }

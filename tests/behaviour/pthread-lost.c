@@ -350,6 +350,43 @@ end_of_all(void)
 	is(lh_pthread_end(), 0, "all is given back");
 }
 
+/* In a process of its own, whose table is removed by force. */
+static int
+is_removed(void *arg)
+{
+	lh_mutex_t m = LH_RECURSIVE_MUTEX_INITIALIZER, fresh =
+	    LH_MUTEX_INITIALIZER;
+
+	(void)lh_pthread_end();
+	is(lh_pthread_table(arg), 0, "a child: a table");
+	is(lh_mutex_lock(&m), 0, "locked");
+	is(lh_mutex_lock(&m), 0, "twice");
+	is(lh_table_remove(arg, LH_FORCE), 0, "removed by force");
+	is(lh_mutex_lock(&m), ESTALE, "not locked again");
+	is(lh_mutex_unlock(&m), ESTALE, "its unlock says so");
+	is(lh_mutex_unlock(&m), ESTALE, "each of them");
+	is(lh_mutex_lock(&fresh), ESTALE, "nor is another one locked");
+	is(lh_pthread_end(), 0, "the remedy");
+	is(lh_pthread_table(arg), 0, "the same name");
+	is(lh_mutex_lock(&fresh), 0, "that is of the new table");
+	is(lh_mutex_lock(&m), EXDEV, "the old one is not");
+	is(lh_mutex_unlock(&fresh), 0, "unlocked");
+	(void)lh_pthread_end();
+	(void)lh_table_remove(arg, LH_FORGET_TOKENS);
+	return tap_child_status();
+}
+
+static void
+removed_table(void)
+{
+	char name[80];
+
+	(void)snprintf(name, sizeof(name), "%s.gone", table);
+	t_remove_at_exit(t_object(name));
+	is(t_reap(t_fork(is_removed, name), T_HANG_MS), 0,
+	    "by the tests of a child");
+}
+
 int
 main(void)
 {
@@ -370,6 +407,7 @@ main(void)
 	robust_is_broken();
 	child_ends_thread();
 	other_table();
+	removed_table();
 	written_by_others();
 	copies();
 	destructors();
