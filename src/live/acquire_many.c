@@ -32,11 +32,12 @@
  *  I5	With a request id each key has one of its own in each round, derived
  *	from it.  A repeat goes the same way.  A round that was given up is
  *	followed by another; one in which a key failed has failed; one that was
- *	granted and ended has ended (-ESTALE).  If a living call with that id
- *	still waits, the leases that it has are its own, and a repeat that gives
- *	up waiting leaves them alone.  So are they if that call was granted all:
- *	a repeat that finds one of them lost, even after it has seen it held,
- *	leaves the others alone.
+ *	granted and ended has ended (-ESTALE).  A call that fails at a key for
+ *	which it has waited itself releases all, since then no other call with
+ *	that id can have them all.  One that gives up while another waits for
+ *	the key releases nothing, because that may be granted it just then;
+ *	nor does one whose items are not those of the id (-EINVAL), or that
+ *	finds a lease lost of a set that was granted.
  *
  * Lost.  A renewal that finds a lease lost ends the round.  All the others are
  * released, so that no process waits for keys that cannot be used here, and a
@@ -68,6 +69,7 @@
 #include "shm/request_record.h"
 
 #define GIVEN_UP 1		/* an earlier call has given up this round */
+#define AT_WORK 2		/* an earlier call still waits in it */
 
 struct many {
 	struct lhi_wait_callback
@@ -143,13 +145,25 @@ lease_won(struct many *m, uint32_t k)
 	return &m->leases[m->order[k]];
 }
 
-/* Renews a lease; one that lasts longer already is only checked.  (It was
- * acquired before, by another call with the same holder or request id.) */
-static int
-renew(struct lh *lh, struct lh_lease *l, int64_t ttl_ns)
+static bool
+has_request(const struct many *m)
 {
-	return l->expires_ns > lhi_now_ns(&lh->v) + ttl_ns ?
-	    lh_verify(lh, l) : lh_extend(lh, l, ttl_ns / NS_PER_MS);
+	return (m->request[0] | m->request[1]) != 0;
+}
+
+static bool
+is_shared_with_calls(const struct many *m)
+{
+	return has_request(m) || m->more.holder != NULL;
+}
+
+/* Renews a lease.  Another call with the same holder or request id may have it
+ * for longer. */
+static int
+renew(const struct many *m, struct lh_lease *l, int64_t ttl_ms)
+{
+	return is_shared_with_calls(m) ? lhi_extend_later(m->lh, l, ttl_ms) :
+	    lh_extend(m->lh, l, ttl_ms);
 }
 
 /* Renews the acquired leases. Returns 0; CALLBACK_FAILED: one is lost. */
@@ -160,7 +174,7 @@ renew_won(struct lhi_wait_callback *callback)
 	int64_t ttl_ns = m->ask.ttl_ns, next_ns = ttl_ns / 3;
 
 	for (uint32_t k = 0; k < m->won; k++) {
-		int error = renew(m->lh, lease_won(m, k), ttl_ns);
+		int error = renew(m, lease_won(m, k), ttl_ns / NS_PER_MS);
 
 		if (error == -ESTALE)
 			return CALLBACK_FAILED;
@@ -169,12 +183,6 @@ renew_won(struct lhi_wait_callback *callback)
 	}
 	callback->at_ns = lhi_now_ns(&m->lh->v) + next_ns;
 	return 0;
-}
-
-static bool
-has_request(const struct many *m)
-{
-	return (m->request[0] | m->request[1]) != 0;
 }
 
 static uint64_t
@@ -199,36 +207,29 @@ look_up_request(struct many *m, uint32_t round, uint32_t k,
 }
 
 /* Decides whether a repeated request's lease ended with the whole set (I5).  A
- * round in which one of them was never requested, or was left without an answer
- * (-EHOSTUNREACH, -ENOENT), was given up. */
+ * round in which one of them was never requested, or was left without an
+ * answer (-EHOSTUNREACH, -ENOENT), was given up.  If another call still waits,
+ * it finds out itself that it has lost one. */
 static int
 answer_repeat(struct many *m)
 {
 	struct lhi_request q;
-	bool whole = true;
+	bool whole = true, busy = false;
 	int is;
 
 	for (uint32_t k = 0; k < m->n; k++) {
 		is = look_up_request(m, m->round, k, &q);
 		whole &= is != REQUEST_NONE;
+		busy |= is == REQUEST_BUSY;
 		if (is == REQUEST_FAILED)
 			return lhi_fail(-(int)req_who(q.state), "this request "
 			    "for %u keys has failed so for '%.64s'", m->n,
 			    m->items[m->order[k]].key);
 	}
-	return whole && look_up_request(m, m->round + 1, 0, &q) ==
-	    REQUEST_NONE ? -ESTALE : GIVEN_UP;
-}
-
-/* True if another call, for the same request, waits for the next key: then the
- * acquired leases are that call's, and stay. */
-static bool
-is_busy_elsewhere(struct many *m)
-{
-	struct lhi_request q;
-
-	return has_request(m) && m->won < m->n &&
-	    look_up_request(m, m->round, m->won, &q) == REQUEST_BUSY;
+	if (look_up_request(m, m->round + 1, 0, &q) != REQUEST_NONE)
+		return GIVEN_UP;
+	m->callback.others |= busy;
+	return busy ? AT_WORK : whole ? -ESTALE : GIVEN_UP;
 }
 
 /* True if all of it was granted to another call, for the same request.  That
@@ -290,7 +291,7 @@ acquire_item(struct many *m, uint32_t k)
 	if (error == 0)
 		error = lhi_key_name_resolve(m->lh, &name, m->ask.no_create ?
 		    LH_NO_CREATE : 0, &want.ref);
-	m->callback.told = false;
+	m->callback.told = m->callback.others = false;
 	if (error == 0)
 		error =
 		    lhi_acquire_checked(m->lh, &want, &m->ask, lease_won(m, k));
@@ -348,7 +349,7 @@ acquire_items(struct many *m)
 	int error;
 
 	m->callback.at_ns = INT64_MAX;
-	m->anew = false;
+	m->callback.others = m->anew = false;
 	error = ask_for_rights(m);
 	/* ends: m->won, the caller's own, rises with each key */
 	for (m->won = 0; error == 0 && m->won < m->n;) {
@@ -363,7 +364,7 @@ acquire_items(struct many *m)
 			    m->ask.ttl_ns / 3;
 		lhi_point("many.won");
 	}
-	if (error == 0 && m->n > 1)
+	if (error == 0 && (m->n > 1 || is_shared_with_calls(m)))
 		error = renew_won(&m->callback);
 	for (uint32_t k = 0; error == 0 && k < m->n; k++)
 		if (lhi_now_ns(&m->lh->v) >= lease_won(m, k)->expires_ns)
@@ -397,37 +398,66 @@ rest_between_rounds(struct many *m)
 	return 0;
 }
 
+/* Another call with this request id waits: waits for that to go on. */
+static int
+await_other_call(struct many *m)
+{
+	const struct timespec ts = { 0, NS_PER_MS };
+
+	if (m->ask.try_only)
+		return lhi_fail(-EBUSY, "this very request is being waited "
+		    "for, and was not to be waited for");
+	if (lhi_cancel_is_set(m->ask.cancel))
+		return lhi_fail(-ECANCELED, "the wait was cancelled");
+	if (lhi_now_ns(&m->lh->v) >= m->ask.until_ns)
+		return lhi_fail(-ETIMEDOUT, "this very request is being waited "
+		    "for already, and has got no answer in time");
+	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+	return 0;
+}
+
+/* Ends a round.  Returns 0: there is another one, m->round; -errno: there is
+ * none, with that result. */
+static int
+end_round(struct many *m, int error)
+{
+	lhi_shim_request_end(&m->shim_request);
+	if ((error == -ESTALE || error == CALLBACK_FAILED) && was_granted(m))
+		error = fail_set_ended(m);
+	else if (!m->callback.others && (error != -EINVAL || m->anew))
+		give_back(m);
+	lhi_point("many.given_back");
+	if (error == AT_WORK || (error == CALLBACK_FAILED &&
+	    m->callback.others))
+		return await_other_call(m);
+	m->round++;
+	if (error != CALLBACK_FAILED)
+		return error == GIVEN_UP ? 0 : error;
+	error = rest_between_rounds(m);
+	if (error != 0)
+		return error;
+	if (m->ask.try_only || lhi_now_ns(&m->lh->v) >= m->ask.until_ns)
+		return lhi_fail(m->ask.try_only ? -EAGAIN : -ETIMEDOUT,
+		    "one of %u keys was lost again before the last was won",
+		    m->n);
+	return 0;
+}
+
 /* Acquires in rounds, until the result is final. */
 static int
 acquire_in_rounds(struct many *m)
 {
-	int error;
+	int error, end = 0;
 
 	/* ends: at the caller's deadline or cancel */
-	for (m->round = 0;; m->round++) {
+	while (end == 0) {
 		error = acquire_items(m);
-		lhi_shim_request_end(&m->shim_request);
 		if (error == 0)
-			return 0;
-		if ((error == -ESTALE || error == CALLBACK_FAILED) &&
-		    was_granted(m))
-			error = fail_set_ended(m);
-		else if (!is_busy_elsewhere(m))
-			give_back(m);
-		lhi_point("many.given_back");
-		if (error == GIVEN_UP)
-			continue;
-		if (error != CALLBACK_FAILED)
-			return error;
-		error = rest_between_rounds(m);
-		if (error != 0)
-			return error;
-		if (m->ask.try_only ||
-		    lhi_now_ns(&m->lh->v) >= m->ask.until_ns)
-			return lhi_fail(m->ask.try_only ? -EAGAIN : -ETIMEDOUT,
-			    "one of %u keys was lost again before the last "
-			    "was won", m->n);
+			break;
+		end = end_round(m, error);
 	}
+	lhi_shim_request_end(&m->shim_request);
+	return end;
 }
 
 int
@@ -463,22 +493,4 @@ lh_acquire_many(struct lh *lh, const struct lh_item *items, size_t n,
 	if (error == 0)
 		memcpy(leases, m.leases, n * sizeof(*leases));
 	return error;
-}
-
-int
-lh_release_many(struct lh *lh, struct lh_lease *leases, size_t n)
-{
-	int first = 0, error;
-
-	if (leases == NULL || n == 0)
-		return lhi_fail(-EINVAL, "no leases were given");
-	for (size_t i = 0; i < n; i++) {
-		error = lh_release(lh, &leases[i]);
-		if (error != 0 && first == 0) {
-			first = error;
-			lhi_fail_mute(1);
-		}
-	}
-	lhi_fail_mute(0);
-	return first;
 }

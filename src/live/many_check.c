@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks the keys of a set, before any of them is made or acquired.  See
- * acquire_many.c. */
+/* Sets of keys: the check before any of them is made or acquired
+ * (acquire_many.c), and lh_release_many(). */
 #include <errno.h>
 #include <string.h>
 #include "base/error.h"
@@ -31,4 +31,22 @@ lhi_many_check(struct lh *lh, const struct lh_item *items, size_t n)
 				    items[i].key);
 	}
 	return 0;
+}
+
+int
+lh_release_many(struct lh *lh, struct lh_lease *leases, size_t n)
+{
+	int first = 0, error;
+
+	if (leases == NULL || n == 0)
+		return lhi_fail(-EINVAL, "no leases were given");
+	for (size_t i = 0; i < n; i++) {
+		error = lh_release(lh, &leases[i]);
+		if (error != 0 && first == 0) {
+			first = error;
+			lhi_fail_mute(1);
+		}
+	}
+	lhi_fail_mute(0);
+	return first;
 }

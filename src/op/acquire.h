@@ -21,6 +21,7 @@ struct lhi_wait_callback {
 	int (*run)(struct lhi_wait_callback *callback);
 	bool told;		/* a repeated request was answered with the
 				 * lease that another call was granted */
+	bool others;		/* it failed while another call does it */
 };
 
 struct lhi_acquire_request;

@@ -38,6 +38,9 @@
 #include "shm/counters.h"
 #include "shm/table_age.h"
 
+/* May the lease end sooner than before? */
+enum direction { ANY_END, ONLY_LATER };
+
 #define COARSE_MARGIN_NS (50 * NS_PER_MS)
 #define TICK_NS (6 * NS_PER_MS)
 #define SOONER 6			/* deadline units; even */
@@ -94,10 +97,10 @@ deadline_of(const struct lh *lh, uint64_t st, bool own, int64_t from,
 }
 
 /* Tries to extend once.  Returns 0; LEASE_LIVES if another thread was faster;
- * -errno.  `own` as in extend_slow(). */
+ * -errno.  `own` and `how` as in extend_slow(). */
 static int
 extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
-    int64_t ttl_ms, bool own)
+    int64_t ttl_ms, bool own, enum direction how)
 {
 	uint64_t st = sh64_load(&h->claim->state), later;
 	int64_t now = lhi_now_ns(&lh->v);
@@ -115,6 +118,10 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	lhi_point("extend.checked");
 	later = state_make(state_st(st), state_seq(st), deadline_of(lh, st, own,
 	    count_from(own, now, ttl_ms), ttl_ms));
+	if (how == ONLY_LATER && state_deadline(later) <= state_deadline(st)) {
+		l->expires_ns = lhi_cluster_check_end_ns(h, end);
+		return lhi_lease_verify_again(lh, l, h);
+	}
 	if (lhi_mutant_on(use_number))	/* its seq is constant: no proof */
 		st = sh64_load(&h->claim->state);
 	if (!sh64_cas(&h->claim->state, st, later))		/* claim #7 */
@@ -152,7 +159,8 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 /* Extends on the slow path.  own: this thread's claim cache remembers the
  * lease. */
 static __attribute__((noinline)) int
-extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
+extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own,
+    enum direction how)
 {
 	struct lhi_held h;
 	uint32_t n = 0;
@@ -172,7 +180,7 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 		lhi_claim_ends_within(&lh->v, h.ci, ttl_ms * NS_PER_MS);
 	}
 	do
-		error = extend_once(lh, l, &h, ttl_ms, own);
+		error = extend_once(lh, l, &h, ttl_ms, own, how);
 	while (error == LEASE_LIVES && LHI_WITHIN(n, LHI_SWAPS_MAX));
 	return error != LEASE_LIVES ? error :
 	    lhi_damaged_restless(&lh->v, "a lease", h.ci);
@@ -188,7 +196,7 @@ extend_behind(struct lhi_claim_cache *m, struct lh_lease *l, int64_t ttl_ms)
 	lhi_coarse(&ts);
 	lhi_claim_cache_tick(m, &ts, m->ttl_ms > 0 ? m->ttl_ms :
 	    DEFAULT_TTL_MS);
-	return extend_slow(m->lh, l, ttl_ms, true);
+	return extend_slow(m->lh, l, ttl_ms, true, ANY_END);
 }
 
 /*
@@ -209,7 +217,7 @@ extend_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	int64_t old, expires = m->expires_ns;
 
 	if (unlikely(token_cluster(r->token)))
-		return extend_slow(m->lh, l, ttl_ms, true);
+		return extend_slow(m->lh, l, ttl_ms, true, ANY_END);
 	if (unlikely(ttl_ms != m->ttl_ms)) {
 		later = state_make(ST_HELD, 0, deadline_of(m->lh, 0, true,
 		    lhi_claim_cache_now_ns(m), ttl_ms));
@@ -228,7 +236,7 @@ extend_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	    (r->token << VER_SHIFT | r->held_low)) &&
 	    !lhi_mutant_on(extends_unnamed))
 		/* reports the loss */
-		return extend_slow(m->lh, l, ttl_ms, true);
+		return extend_slow(m->lh, l, ttl_ms, true, ANY_END);
 	lhi_coarse(&ts);
 	/* not after `never`, which is above `later` */
 	old = m->lh->v.t0_ns + (int64_t)(state_deadline(st) << TICK_SHIFT);
@@ -245,7 +253,7 @@ extend_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	if (!is_surely_before(m, old) && sh64_cas(&c->state, later,
 	    state_make(ST_EXPIRED, state_seq(st), 0)))
 		lhi_counters_add(&m->lh->v, STAT_EXPIRED_OWN, 1);
-	return extend_slow(m->lh, l, ttl_ms, true);
+	return extend_slow(m->lh, l, ttl_ms, true, ANY_END);
 }
 
 static __attribute__((noinline)) int
@@ -257,7 +265,7 @@ extend_other(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 
 	if (r == NULL || ttl_ms < 100 || ttl_ms > LH_TTL_MAX_MS ||
 	    lhi_mutant_on(use_number) || lhi_mutant_on(late_extension_kept))
-		return extend_slow(lh, l, ttl_ms, false);
+		return extend_slow(lh, l, ttl_ms, false, ANY_END);
 	return extend_own(m, r, l, ttl_ms);
 }
 
@@ -272,4 +280,10 @@ lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 	    lhi_mutant_on(use_number) || lhi_mutant_on(late_extension_kept))
 		return extend_other(lh, l, ttl_ms);
 	return extend_own(m, &m->rec[0], l, ttl_ms);
+}
+
+int
+lhi_extend_later(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
+{
+	return extend_slow(lh, l, ttl_ms, false, ONLY_LATER);
 }

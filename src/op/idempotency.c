@@ -102,7 +102,7 @@ fill_lease(struct lhi_view *v, const struct lhi_request *q, struct lh_lease *l)
 }
 
 static int
-wait_for_answer(struct lh *lh, const struct lhi_acquire_request *ask, int64_t
+await_answer(struct lh *lh, const struct lhi_acquire_request *ask, int64_t
     *nap_ns)
 {
 	struct timespec ts = { 0, (long)*nap_ns };
@@ -127,6 +127,17 @@ wait_for_answer(struct lh *lh, const struct lhi_acquire_request *ask, int64_t
 	if (*nap_ns < NAP_MAX_NS)
 		*nap_ns *= 2;
 	return lhi_view_retired(&lh->v) ? lhi_view_fresh(&lh->v) : 0;
+}
+
+static int
+wait_for_answer(struct lh *lh, const struct lhi_acquire_request *ask, int64_t
+    *nap_ns)
+{
+	int error = await_answer(lh, ask, nap_ns);
+
+	if (error != 0 && ask->callback != NULL)
+		ask->callback->others = true;
+	return error;
 }
 
 /* Returns the result of a request that is not ours to do. */

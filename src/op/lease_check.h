@@ -199,4 +199,7 @@ lhi_lease_cached_claim(struct lh *lh, struct lhi_claim_cache *m,
 	    lhi_lease_is_cached(m, &m->rec[bit], l, use) ? &m->rec[bit] : NULL;
 }
 
+/* As lh_extend(), but a deadline that is later already stays.  extend.c */
+int lhi_extend_later(struct lh *lh, struct lh_lease *l, int64_t ttl_ms);
+
 #endif

@@ -160,6 +160,91 @@ kept_long(void)
 }
 
 static void *
+first_of_all(void *arg)
+{
+	struct lh_acquire_opts o = t_opts(t_long(20000), T_HANG_MS);
+	struct lh_acquire_more m = more;
+	static int error;
+
+	o.flags = LH_NO_DEADLOCK;
+	o.more = &m;
+	error = lh_acquire_many(lh, items, 3, &o, arg);
+	return &error;
+}
+
+/* Repeats that do not wait, just when the first call is granted the last key:
+ * they release nothing of it. */
+static void
+tries_beside_the_first(void)
+{
+	int wrong = 0, kept = 0;
+
+	for (int i = 0; i < 100; i++) {
+		struct lh_acquire_opts o = asked(100 + (uint64_t)i, 0);
+		struct lh_lease l[3], again[3], last = t_hold(other, "c");
+		unsigned long first = t_thread(first_of_all, l);
+
+		if (!t_await_waiters(lh, "c", 1))
+			bail_out("nobody waits");
+		wrong += lh_release(other, &last) != 0;
+		for (int n = 0; n < 20; n++)
+			(void)lh_acquire_many(lh, items, 3, &o, again);
+		if (*(int *)t_join(first) != 0)
+			continue;
+		kept++;
+		for (int n = 0; n < 3; n++)
+			wrong += lh_verify(lh, &l[n]) != 0;
+		(void)lh_release_many(lh, l, 3);
+	}
+	is(wrong, 0, "who was granted all has all");
+	cmp(kept, >, 0, "(%d times of 100)", kept);
+}
+
+/* The first call waits for the last key, and an operator breaks the first one:
+ * a repeat waits for that call, which begins anew. */
+static void
+first_is_broken(void)
+{
+	struct lh_acquire_opts o = asked(9, 0);
+	struct lh_lease l[3], again[3], last = t_hold(other, "c");
+	unsigned long first = t_thread(first_of_all, l);
+
+	ok(t_await_waiters(lh, "c", 1), "the first call waits");
+	is(lh_break(other, "a", NULL, 0), 1, "broken");
+	is(lh_acquire_many(lh, items, 3, &o, again), -EBUSY, "a try: busy");
+	o.max_wait_ms = 50;
+	is(lh_acquire_many(lh, items, 3, &o, again), -ETIMEDOUT, "a wait");
+	is(lh_release(other, &last), 0, "the last is free");
+	is(*(int *)t_join(first), 0, "the first call has all");
+	for (int n = 0; n < 3; n++)
+		is(lh_verify(lh, &l[n]), 0, "held");
+	is(lh_release_many(lh, l, 3), 0, "released");
+}
+
+/* Extended by its holder while a set that has entered it waits. */
+static void
+extended_meanwhile(void)
+{
+	struct lh_acquire_opts o = asked(0, T_HANG_MS);
+	struct lh_lease held, l[3], last = t_hold(other, "c");
+	unsigned long first;
+
+	more.request[0] = more.request[1] = 0;
+	more.holder = "me";
+	is(lh_acquire(lh, "a", &o, &held), 0, "a holder");
+	first = t_thread(first_of_all, l);
+	ok(t_await_waiters(lh, "c", 1), "enters again, and waits");
+	is(lh_extend(lh, &held, 60000), 0, "extended to a minute");
+	t_sleep_ms(t_long(1000));
+	is(lh_release(other, &last), 0, "the last is free");
+	is(*(int *)t_join(first), 0, "has all");
+	cmp(left_ms(&held), >, 40000, "a minute still");
+	is(lh_release_many(lh, l, 3), 0, "released");
+	is(lh_release(lh, &held), 0, "released");
+	more.holder = NULL;
+}
+
+static void *
 first_of_two(void *arg)
 {
 	struct lh_acquire_opts o = t_opts(t_long(2000), T_HANG_MS);
@@ -254,6 +339,9 @@ play(void)
 	begun_anew();
 	failed_midway();
 	kept_long();
+	tries_beside_the_first();
+	first_is_broken();
+	extended_meanwhile();
 	beside_the_first();
 	after_a_kill(job);
 	t_close(other);
