@@ -196,7 +196,7 @@ lhi_key_lock_strict(struct lh_key *k, const struct lh_acquire_opts *opts)
 	if (unlikely(m->rec[0].mark != __atomic_load_n(&k->lock_mark,
 	    __ATOMIC_RELAXED)) || lhi_mutant_on(use_number))
 		return lock_strict_other(k, opts);
-	how = lhi_swap_announced(m, &m->rec[0], 0, announce);
+	how = lhi_swap_announced(m, &m->rec[0], 0, &announce);
 	if (unlikely(how != GRANTED)) {
 		if (how == OUTDONE) {
 			m->rec[0].mark = NO_MARK;
