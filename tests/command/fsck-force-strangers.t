@@ -69,7 +69,7 @@ kill -KILL "$run" "$job"
 wait "$run" 2>/dev/null
 until_true 5000 gone "$job"
 id=$(echo "/dev/shm/leasehold.0/$LEASEHOLD_TABLE".live.*)
-rm "/dev/shm/leasehold.0/${id##*.}-0.sign"
+rm "/dev/shm/leasehold.0/${id##*.}"-*.sign
 strange flip 1000
 is "$?" 0 "1000 descriptors are a socket and a pipe by turns"
 for i in 1 2 3 4 5 6; do

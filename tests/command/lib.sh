@@ -181,6 +181,7 @@ fail() {
 	tested=$((tested + 1))
 	failed=$((failed + 1))
 	printf 'not ok %d - %s\n' "$tested" "$1"
+	diag "failed: $1"	# prove shows what is said there alone
 }
 
 # skip WHY NAME
