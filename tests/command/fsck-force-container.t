@@ -80,7 +80,7 @@ kill -KILL $run
 wait $run 2>/dev/null
 until_true 5000 gone "$job"
 live=$(echo "/dev/shm/leasehold.0/$LEASEHOLD_TABLE".live.*)
-rm "/dev/shm/leasehold.0/${live##*.}"-0.sign
+rm "/dev/shm/leasehold.0/${live##*.}"-*.sign
 diag "a sign of life is lost, and held outside"
 run unshare -n unshare -pf --mount-proc "$LEASEHOLD" fsck --repair --force
 is "$status" 75 "in a container with a network of its own: no repair"

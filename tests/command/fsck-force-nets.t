@@ -22,7 +22,7 @@ kill -KILL "$run" "$job"
 wait "$run" 2>/dev/null
 until_true 5000 gone "$job"
 id=$(echo "/dev/shm/leasehold.0/$LEASEHOLD_TABLE".live.*)
-rm "/dev/shm/leasehold.0/${id##*.}-0.sign"
+rm "/dev/shm/leasehold.0/${id##*.}"-*.sign
 
 python3 -c '
 import ctypes, os, sys, time

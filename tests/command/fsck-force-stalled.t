@@ -22,7 +22,7 @@ lose() {
 	"$LEASEHOLD" run --policy strict k sleep 100 &
 	slain $!
 	id=$(echo "/dev/shm/leasehold.${2:-0}/$LEASEHOLD_TABLE".live.*)
-	rm "/dev/shm/leasehold.0/${id##*.}-0.sign"
+	rm "/dev/shm/leasehold.0/${id##*.}"-*.sign
 }
 
 lose strange
