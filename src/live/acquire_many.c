@@ -19,7 +19,8 @@
  *  I1	Keys are acquired in the order of their bytes, compared as unsigned
  *	ones, cluster keys before the others.  A caller that waits in here holds
  *	only keys before the one that it waits for: no circle of such waits, nor
- *	with processes of other hosts, which have the same order.
+ *	with processes of other hosts, which have the same order
+ *	(tests/model/sets.pml).
  *  I2	Acquired leases are renewed at least every third of the ttl for as long
  *	as this call lasts: between two keys, and during the wait for one, where
  *	the wait calls us (struct lhi_wait_callback).  The wait is not cut into
