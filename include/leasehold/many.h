@@ -57,7 +57,7 @@ struct lh_item {
  * time; with max_wait_ms 0 that is -EAGAIN.
  *
  * Cluster keys come first, whatever their names.  This host's rights to all of
- * them are requested together; a try gets all of these or none.
+ * them are requested together; a try that does not get all of these keeps none.
  *
  * Errors as lh_acquire(); -EINVAL: n out of range, or a key twice.  After an
  * error none is held, and leases[] is unchanged (G8); tokens may have been used
