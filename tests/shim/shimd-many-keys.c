@@ -7,6 +7,7 @@
  * Otherwise sets of cluster keys would deadlock between hosts.
  */
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 #include "support/asked.h"
 #include "support/hosts.h"
@@ -97,6 +98,8 @@ main(void)
 {
 	struct lh_item mixed[3] = { { .key = names[3] }, { .key = "local" },
 	    { .key = names[2] } };
+	const struct lh_item one[2] = { { .key = "cluster:free" },
+	    { .key = "cluster:held" } };
 	struct lh_acquire_opts o = t_opts(60000, T_HANG_MS);
 	struct lh_lease l, m[3];
 	unsigned long thread;
@@ -132,6 +135,16 @@ main(void)
 	ok(m[0].token > CLUSTER_FIRST && m[1].token < CLUSTER_FIRST &&
 	    m[2].token > CLUSTER_FIRST, "each with its own kind of token");
 	is(lh_release_many(a->lh, m, 3), 0, "released");
+
+	is(take(b, one[1].key, RIGHT_EXCLUSIVE, T_HANG_MS, &l), 0,
+	    "another host has one of two");
+	o.max_wait_ms = 0;
+	is(lh_acquire_many(a->lh, one, 2, &o, m), -EAGAIN, "a try of both");
+	ok(strstr(lh_error_detail(), one[1].key) != NULL &&
+	    strstr(lh_error_detail(), one[0].key) == NULL,
+	    "says which of them is busy: %s", lh_error_detail());
+	o.max_wait_ms = T_HANG_MS;
+	is(lh_release(b->lh, &l), 0, "released");
 
 	thread = t_thread(other_order, NULL);
 	for (int i = 0; i < 20; i++) {

@@ -67,6 +67,7 @@
 #define LINGER_NS (20 * NS_PER_MS)
 #define LINGER_GRANTS 64
 #define BUSY_AFTER_NS (50 * NS_PER_MS)
+#define BUSY_FREE_NS (10 * NS_PER_MS)	/* later than that */
 #define RETRY_NS (250 * NS_PER_MS)
 
 static void
@@ -327,12 +328,15 @@ stronger_right(unsigned a, unsigned b)
 	return a > b ? a : b;
 }
 
+/* `who` is empty: the key is free, and others of its set are not.  One of those
+ * is to give the answer, so this one is later. */
 void
 key_defer_busy(struct key *k, const char *who)
 {
-	k->busy_after_ns = shim_now_ns() + BUSY_AFTER_NS;
+	k->busy_after_ns = shim_now_ns() + BUSY_AFTER_NS +
+	    (who[0] == '\0' ? BUSY_FREE_NS : 0);
 	free(k->busy_by);
-	k->busy_by = strdup(who);
+	k->busy_by = who[0] == '\0' ? NULL : strdup(who);
 	step_at(k, k->busy_after_ns);
 }
 

@@ -279,10 +279,15 @@ requests_fail_all(struct shim *s, uint8_t type, int error, const char *why)
 static struct key *
 find_deferred(const struct request *w)
 {
-	for (unsigned i = 0; i < w->n; i++)
-		if (w->key[i].key != NULL && w->key[i].key->busy_after_ns != 0)
-			return w->key[i].key;
-	return NULL;
+	struct key *k, *found = NULL;
+
+	for (unsigned i = 0; i < w->n; i++) {
+		k = w->key[i].key;
+		if (k != NULL && k->busy_after_ns != 0 &&
+		    (found == NULL || k->busy_by != NULL))
+			found = k;
+	}
+	return found;
 }
 
 void

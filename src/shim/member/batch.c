@@ -276,18 +276,17 @@ try_done(struct store_call *call, const struct kv_answer *answer)
 		wait_turn(b, answer->revision);
 		return;
 	}
-	for (size_t i = 1; i < answer->n_results && who[0] == '\0'; i++) {
-		c = TAILQ_FIRST(&b->claims);
-		for (size_t j = 1; j < i; j++)
-			c = TAILQ_NEXT(c, of_list);
-		queue_describe_holder(c, &answer->results[i], who, sizeof(who));
-	}
 	r->stats.busy++;
 	/* an earlier sending may have been applied after all */
-	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
+	for (size_t i = 1; (c = TAILQ_FIRST(&b->claims)) != NULL; i++) {
+		who[0] = '\0';		/* that one is free */
+		if (i < answer->n_results)
+			queue_describe_holder(c, &answer->results[i], who,
+			    sizeof(who));
 		batch_end_claim(b, c,
 		    !c->vanished || c->create > answer->revision, END_BUSY, 0,
 		    who);
+	}
 	batch_free(b);
 }
 
