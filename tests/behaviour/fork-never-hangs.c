@@ -28,6 +28,7 @@
 #include "tap.h"
 
 #define DEPTH 3
+#define HANG_MS t_ms(T_HANG_MS)
 
 extern char **environ;
 
@@ -80,7 +81,7 @@ hold_for_a_moment(void *arg)
 {
 	struct lh_lease l;
 
-	return t_acquire(arg, "a thread's", 60000, T_HANG_MS, &l) == 0 &&
+	return t_acquire(arg, "a thread's", 60000, HANG_MS, &l) == 0 &&
 	    lh_release(arg, &l) == 0 ? NULL : arg;
 }
 
@@ -88,7 +89,7 @@ hold_for_a_moment(void *arg)
 static int
 live_and_thread(struct lh *own)
 {
-	struct lh_acquire_opts a = t_opts(60000, T_HANG_MS);
+	struct lh_acquire_opts a = t_opts(60000, HANG_MS);
 	struct lh_lock_opts o = LH_LOCK_OPTS_INIT;
 	struct lh_lock *lock;
 	pthread_t thread;
@@ -113,14 +114,14 @@ be_child(int depth, bool live)
 	int bad;
 	pid_t pid;
 
-	(void)alarm((unsigned)(T_HANG_MS / 1000));
+	(void)alarm((unsigned)(HANG_MS / 1000));
 	hung = wrong = 0;
 	if (lh_release(lh, &(struct lh_lease){ .opaque = 1 }) == 0)
 		_exit(1);
 	if (lh_open(&own, table, NULL) != 0)
 		_exit(2);
 	bad = live ? live_and_thread(own) : 0;
-	if (bad == 0 && (t_acquire(own, "k", 60000, T_HANG_MS, &l) != 0 ||
+	if (bad == 0 && (t_acquire(own, "k", 60000, HANG_MS, &l) != 0 ||
 	    lh_release(own, &l) != 0))
 		bad = 6;
 	pid = bad == 0 && depth > 1 ? fork() : -1;
@@ -139,7 +140,7 @@ acquire_and_release(void *arg)
 	struct lh_lease l;
 
 	while (!stop)
-		wrong += t_acquire(lh, arg, 60000, T_HANG_MS, &l) != 0 ||
+		wrong += t_acquire(lh, arg, 60000, HANG_MS, &l) != 0 ||
 		    lh_release(lh, &l) != 0;
 	return NULL;
 }
@@ -187,7 +188,7 @@ fork_at_event(struct lh_lock *lock, const struct lh_event *e, void *arg)
 static void *
 be_live(void *arg)
 {
-	struct lh_acquire_opts a = t_opts(60000, T_HANG_MS);
+	struct lh_acquire_opts a = t_opts(60000, HANG_MS);
 	struct lh_lock_opts o = LH_LOCK_OPTS_INIT;
 	struct lh_lock *lock;
 
@@ -295,7 +296,7 @@ bare(void *arg)
 	for (int i = 0; i < n; i++) {
 		pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 		if (pid == 0) {
-			(void)alarm((unsigned)(T_HANG_MS / 1000));
+			(void)alarm((unsigned)(HANG_MS / 1000));
 			_exit(lh_release(lh, &(struct lh_lease){ .opaque = 1 })
 			    != 0 && lh_cancel(&c) == 0 &&
 			    lh_table_remove("bare-nothing", 0) == -ENOENT ?
@@ -337,9 +338,9 @@ main(void)
 	pid_t pid;
 
 	table = t_table();
-	is(t_reap(t_fork(bare_beside_openers, &few), 60 * T_HANG_MS), 0,
+	is(t_reap(t_fork(bare_beside_openers, &few), 60 * HANG_MS), 0,
 	    "children of no fork handler");
-	is(t_reap(t_fork(interrupted, &few), 60 * T_HANG_MS), 0,
+	is(t_reap(t_fork(interrupted, &few), 60 * HANG_MS), 0,
 	    "forks in a signal handler");
 	mine = t_open(table);
 	lh = mine;
