@@ -150,7 +150,7 @@ link_file(int dir, const char *path, const struct stat *table, int fd,
 		return lhi_fail(-errno, "cannot give the file beside %s the "
 		    "table's owner and mode: %s", path, strerror(errno));
 	lhi_live_file_leaf(leaf, path, uuid);
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	(void)snprintf(self, sizeof(self), "/proc/thread-self/fd/%d", fd);
 	if (linkat(AT_FDCWD, self, dir, leaf, AT_SYMLINK_FOLLOW) != 0)
 		return lhi_fail(-errno, "cannot make %s beside %s: %s%s", leaf,
 		    path, strerror(errno), errno == ENOENT ? " (is /proc "

@@ -141,7 +141,7 @@ lhi_live_probe_try(const char *path, int fd)
 	char self[40];
 	int other, held, error;
 
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	(void)snprintf(self, sizeof(self), "/proc/thread-self/fd/%d", fd);
 	other = lhi_fd_open(self, O_RDWR | O_CLOEXEC);
 	if (other < 0)
 		return lhi_fail(-errno, "cannot open a new file beside %s "
@@ -226,7 +226,7 @@ lhi_live_file_reopen(struct lhi_view *v)
 	if (fd >= 0)
 		(void)close(fd);
 	/* the name is gone: through the descriptor that we have */
-	(void)snprintf(to, sizeof(to), "/proc/self/fd/%d",
+	(void)snprintf(to, sizeof(to), "/proc/thread-self/fd/%d",
 	    atomic_load(&v->probe_fd));
 	fd = lhi_fd_open(to, O_RDWR | O_CLOEXEC);
 	if (is_same_file(v, fd))

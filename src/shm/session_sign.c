@@ -49,7 +49,7 @@
  * Asked only when the byte was seen free, after the state was loaded:
  *	JD1	the file of that name is opened as a place (O_PATH), not through
  *		a link: it is a socket, of that owner and inode
- *	JD2	a socket is connected to what was opened, by /proc/self/fd
+ *	JD2	a socket is connected to what was opened, through /proc
  * The file cannot be exchanged between JD1 and JD2, because both are about the
  * same descriptor.
  *
@@ -102,7 +102,7 @@
 #define SEARCH 0011
 #define SIGN_OF_UID 0x5a3c96e1u	/* no user's word is nearly 0 */
 #define SIGN_MODE 0666
-#define TO_DESCRIPTOR "/proc/self/fd/%d"
+#define TO_DESCRIPTOR "/proc/thread-self/fd/%d"
 
 /* Returns our effective user, as the record and the place name it. */
 static unsigned

@@ -208,7 +208,7 @@ link_object(int dir, int fd, const char *path)
 {
 	char self[40];
 
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	(void)snprintf(self, sizeof(self), "/proc/thread-self/fd/%d", fd);
 	if (linkat(AT_FDCWD, self, dir, lhi_table_dir_leaf(path),
 	    AT_SYMLINK_FOLLOW) == 0)
 		return 0;
