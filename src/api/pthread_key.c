@@ -375,11 +375,13 @@ lhi_pthread_find(struct lhi_pthread_words w, struct lhi_pthread_use **out)
 	uint64_t id;
 	int error = attach(&p);
 
-	if (error == 0 && (t == NULL || p == NULL))
-		error = lhi_fail(-ENOMEM, "out of memory, or of keys of "
-		    "pthread_key_create()");
 	if (error != 0)
 		return lhi_pthread_error(error);
+	if (t == NULL || p == NULL) {
+		(void)lhi_fail(-ENOMEM, "out of memory, or of keys of "
+		    "pthread_key_create()");
+		return ENOMEM;
+	}
 	error = check_table(w, p);
 	if (error != 0)
 		return error;
