@@ -354,7 +354,8 @@ begin_use(struct thread_part *t, struct place *p, uint64_t id,
 		u = calloc(1, sizeof(*u));
 		if (u == NULL) {
 			(void)lh_key_close(key);
-			return -lhi_fail(-ENOMEM, "out of memory");
+			(void)lhi_fail(-ENOMEM, "out of memory");
+			return ENOMEM;
 		}
 		u->next = t->more;
 		t->more = u;
