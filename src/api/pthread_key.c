@@ -372,6 +372,7 @@ int
 lhi_pthread_find(struct lhi_pthread_words w, struct lhi_pthread_use **out)
 {
 	struct thread_part *t = own_part();
+	struct lhi_pthread_use *u;
 	struct place *p = NULL;
 	uint64_t id;
 	int error = attach(&p);
@@ -389,8 +390,11 @@ lhi_pthread_find(struct lhi_pthread_words w, struct lhi_pthread_use **out)
 	id = __atomic_load_n(w.id, __ATOMIC_ACQUIRE);
 	if (id == 0)
 		id = set_once(w.id, lhi_pthread_id());
-	*out = find_use(t, id, p);
-	return *out != NULL ? 0 : begin_use(t, p, id, out);
+	u = find_use(t, id, p);
+	if (u == NULL)
+		error = begin_use(t, p, id, &u);
+	*out = u;
+	return error;
 }
 
 struct lhi_pthread_use *
@@ -422,14 +426,14 @@ lhi_pthread_put(struct lhi_pthread_use *u)
 int
 lhi_pthread_destroy(struct lhi_pthread_words w)
 {
-	struct lhi_pthread_use *u;
+	struct lhi_pthread_use *u = NULL;
 	int error;
 
 	if (__atomic_load_n(w.id, __ATOMIC_ACQUIRE) == 0 ||
 	    __atomic_load_n(w.table, __ATOMIC_ACQUIRE) == 0)
 		return 0;	/* never used */
 	error = lhi_pthread_find(w, &u);
-	if (error != 0)
+	if (error != 0 || u == NULL)
 		return error;
 	if (u->count > 0)
 		return -lhi_fail(-EBUSY, "this thread has locked it");
