@@ -114,14 +114,14 @@ lh_pthread_table(const char *name)
 static int
 attach(struct place **out)
 {
-	struct place *old, *mine = own_place();
+	/* one load: what was seen not to be ours is what is replaced */
+	struct place *old = __atomic_load_n(&place, __ATOMIC_ACQUIRE), *mine;
 	int error;
 
-	if (mine != NULL) {
-		*out = mine;
+	if (old != NULL && old->forks == lhi_forks()) {
+		*out = old;
 		return 0;
 	}
-	old = __atomic_load_n(&place, __ATOMIC_ACQUIRE);
 	mine = malloc(sizeof(*mine));
 	if (mine == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
