@@ -61,9 +61,10 @@ int lh_key_acquire(struct lh_key *key, const struct lh_acquire_opts *opts,
  * (or NULL, closed); -EPERM (inherited over fork).
  *
  * lh_key_lease() copies the lease, for its token, lh_verify(), lh_extend() or
- * lh_handoff().  It tells nothing of whether the lease is held still.  A lease
- * that is released, converted or handed over by its copy is not the handle's
- * any more: the unlock fails.  0; -EINVAL, -EPERM as above.
+ * lh_handoff().  It tells nothing of whether the lease is held still, but that
+ * expires_ns is 0 if it is known to have ended.  A lease that is released,
+ * converted or handed over by its copy is not the handle's any more: the unlock
+ * fails.  0; -EINVAL, -EPERM as above.
  *
  * The hold is the thread's: other threads wait for the key as other processes
  * do, and cannot unlock it.  A thread that ends, or closes the handle, leaves

@@ -45,7 +45,7 @@ lhi_attempt_begin(struct lhi_attempt *a, struct lh *lh,
 	if (error != 0)
 		return error;
 	if (m == NULL)
-		return lhi_fail(-ENOMEM, "out of memory");
+		return lhi_claim_cache_fail();
 	lhi_claim_cache_leave_wait(m);
 	bit = ask->shared ? lhi_claim_cache_take_reader(m) :
 	    lhi_claim_cache_take(m);

@@ -27,7 +27,7 @@ lhi_key_name_resolve(struct lh *lh, const struct lhi_key_name *n,
 		return error;
 	m = lhi_claim_cache_get(lh);
 	if (m == NULL)
-		return lhi_fail(-ENOMEM, "out of memory");
+		return lhi_claim_cache_fail();
 	/* growing the table opens and allocates; a thread cancelled there would
 	 * leave its claim in the middle of making a key */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);

@@ -104,7 +104,7 @@ find_cache(struct lh_key *k, int *error)
 		return NULL;
 	m = lhi_claim_cache_get(k->lh);
 	if (m == NULL)
-		*error = lhi_fail(-ENOMEM, "out of memory");
+		*error = lhi_claim_cache_fail();
 	return m;
 }
 

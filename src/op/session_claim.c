@@ -185,7 +185,7 @@ lhi_session_claim_take(struct lh *lh, struct lh_session *s, struct
 		return take_session_claim(lh, s, t);
 	t->m = lhi_claim_cache_get(lh);
 	if (t->m == NULL)
-		return lhi_fail(-ENOMEM, "out of memory");
+		return lhi_claim_cache_fail();
 	bit = lhi_claim_cache_take(t->m);
 	if (bit < 0)
 		return bit;

@@ -340,7 +340,7 @@ wait_upgrade(struct upgrade *u)
 
 	u->m = lhi_claim_cache_get(u->lh);
 	if (u->m == NULL)
-		return lhi_fail(-ENOMEM, "out of memory");
+		return lhi_claim_cache_fail();
 	u->bit = lhi_claim_cache_take(u->m);
 	if (u->bit < 0)
 		return u->bit;

@@ -244,6 +244,14 @@ lhi_claim_cache_get(struct lh *lh)
 	return m;
 }
 
+int
+lhi_claim_cache_fail(void)
+{
+	return lhi_fail(-ENOMEM, has_exit_key ? "out of memory" : "the library "
+	    "cannot learn when a thread ends: the process has used up the keys "
+	    "of pthread_key_create(3)");
+}
+
 /* Remembers what is needed to revive an idle reader. */
 static void
 remember_idle(struct lhi_claim_cache *m, uint32_t b)

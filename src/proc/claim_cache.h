@@ -28,6 +28,9 @@ void lhi_claim_cache_child(bool whole);
  * memory. */
 struct lhi_claim_cache *lhi_claim_cache_get(struct lh *lh);
 
+/* Returns -ENOMEM, with the reason why there is no claim cache. */
+int lhi_claim_cache_fail(void);
+
 /* Returns the attachment's claim cache for the holder of lhi_live_lock(), which
  * belongs to no thread, or NULL without memory. */
 struct lhi_claim_cache *lhi_claim_cache_of_no_thread(struct lh *lh);

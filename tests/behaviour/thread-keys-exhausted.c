@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <string.h>
 #include "support/child.h"
 #include "support/support.h"
 #include "tap.h"
@@ -30,6 +31,8 @@ without_keys(void *arg)
 	cmp(n, >, 0, "all keys are used (%d)", n);
 	is(lh_open(&lh, table, NULL), 0, "the table is opened");
 	is(lh_acquire(lh, "k", NULL, &l), -ENOMEM, "nothing is acquired");
+	ok(strstr(lh_error_detail(), "pthread_key_create") != NULL,
+	    "and the reason is given");
 	is(lh_acquire(lh, "", NULL, &l), -EINVAL, "and errors are errors");
 	for (int i = 0; i < n; i++)
 		wrong += pthread_getspecific(keys[i]) != NULL;
