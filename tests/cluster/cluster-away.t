@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # No shim ever, no shim any more, no cluster: from the start, while a key is
-# held, while it is waited for.  Each is told as what it is, and local keys are
-# not touched by it.
+# held, while it is waited for.  Each error says which it is.  Local keys go on
+# as before.
 . "$(dirname "$0")/lib.sh"
 etcd_up 1
 table none

@@ -5,9 +5,9 @@
  *
  * A line of OUT is a grant: when it came, when it was left (CLOCK_BOOTTIME, ns,
  * the same on all "hosts" of one machine), the token, the mode.  The lease is
- * looked at again and again: it was left when it was last good, which is after
- * that second moment; a holder that is told that it lost its lease has not had
- * it since.  What else happened is counted in the last line.  Judged by
+ * checked again and again.  It counts as left when it was last good, which is
+ * after that second moment.  A holder whose call says that the lease is lost
+ * has not had it since.  The last line counts all other events.  Judged by
  * tests/cluster/judge.
  *
  * GATE=FILE: what the key is there for, and knows nothing of it: it lets in

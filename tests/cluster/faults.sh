@@ -9,7 +9,7 @@
 #	etcd_up 3; hosts 2
 #	cut m1; heal m1		# member 1 is cut off; and is not any more
 #	disks 3			# instead: each member has a disk, to be frozen
-#	cutter 1		# instead: host 1 loses answers, when it is told
+#	cutter 1		# instead: host 1 loses answers, on command
 #
 # long N: N, ten times as much in the long form (LH_TEST_LONG=1).
 #
@@ -78,8 +78,8 @@ host_away() {
 	until_true 10000 logged "$1" "connects cluster keys"
 }
 
-# refused_with TEXT I NAME [STATUS [KEY]]: on host I a key of the cluster is not
-# to be had, waiting or not: 69, and why
+# refused_with TEXT I NAME [STATUS [KEY]]: on host I a key of the cluster cannot
+# be acquired, waiting or not: 69, and why
 refused_with() {
 	local how
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What can happen to the cluster, as who runs a command sees it: it is away from
-# the start; away while a key is held, and waited for; put back to an older
-# snapshot; another one; and its past is compacted away while it is watched.
+# Events in the cluster, as the user of a command sees them.  It is away from the
+# start, or while a key is held or waited for.  It is put back to an older
+# snapshot, or is another cluster.  Its past is compacted while it is watched.
 watch_s=300
 . "$(dirname "$0")/faults.sh"
 ttl_ms=$(t_ms 2000)
@@ -17,7 +17,7 @@ until_true 5000 logged 1 "the cluster is unreachable"
 endpoints=
 etcd_up 1
 ports=
-ok "it comes: the key is to be had" until_true 15000 \
+ok "it comes: the key is granted" until_true 15000 \
     lh_on 1 run -n cluster:k true
 host 2
 reaper 1
@@ -46,7 +46,7 @@ for i in 1 2; do
 	ok "host $i goes on" until_true 15000 lh_on $i run -n "cluster:$i" true
 done
 
-# what is free is told to be so: a try comes once
+# each key is free, and so each try succeeds
 busy=0
 for ((n = 0; n < 40; n++)); do
 	lh_on 1 run -n "cluster:free$n" true || busy=$((busy + 1))
@@ -103,7 +103,7 @@ rm -rf "$other"
 members[1]=${first[0]} client[1]=${first[1]} peer[1]=${first[2]}
 initial=${first[3]} data=${first[4]} endpoints=$right
 shim 1
-ok "the right one again: the key is to be had" until_true 15000 \
+ok "the right one again: the key is granted" until_true 15000 \
     lh_on 1 run -n cluster:k true
 
 # a snapshot, and what comes after it; then it is put back to that
@@ -150,7 +150,7 @@ until_true 20000 raised
 kill -KILL "${shims[1]}"
 nap 100
 shim 1
-ok "its revision is raised: the key is to be had" until_true 20000 \
+ok "its revision is raised: the key is granted" until_true 20000 \
     lh_on 1 run -n cluster:k true
 run lh_on 1 run -w 5s cluster:k sh -c 'echo $LEASEHOLD_FENCE'
 ok "  with a larger token than before" test "$out" -gt "$before"

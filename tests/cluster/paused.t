@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # test: slow 10
 # Processes of a host are paused for longer than their leases, wherever they
-# are; then a whole host is, for longer than its session.  What they do when
-# they go on is kept out by the gate, and they are told that they lost it.
+# are; then a whole host is, for longer than its session.  When they go on, the
+# gate refuses their writes, and their calls say that the lease is lost.
 watch_s=${LH_TEST_LONG:+1}200
 . "$(dirname "$0")/faults.sh"
 ttl_ms=$(t_ms 2000)

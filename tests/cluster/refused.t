@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What the cluster does not let us do, as who runs a command sees it: a user who
-# may not, for all and for one key, or not any more; a token that has expired,
-# which nobody sees; a certificate that is not believed, on either side.
+# Refusals of the cluster, as the user of a command sees them.  A user may not
+# use any key, or one key, or not any more.  A certificate is not believed, on
+# either side.  A token of etcd's that expires is renewed, and nobody notices.
 watch_s=300
 . "$(dirname "$0")/faults.sh"
 ttl_ms=$(t_ms 8000)
@@ -84,12 +84,12 @@ bg env LEASEHOLD_TABLE="${table[2]}" bash -c \
     '"$LEASEHOLD" run -s -w 60s cluster:open true 2>"$0"' "$dir/waited"
 waiter=$pid
 ok "one waits" until_true 5000 queued 2
-ok "his permission is taken away" ctl --user root:r \
+ok "the permission is taken away" ctl --user root:r \
     role revoke-permission some --prefix leasehold/q/open
 touch "$dir/go"
 ended "$holder"
 ended "$waiter"
-is "$status" 77 "when it is his turn he is told: 77"
+is "$status" 77 "at its turn the waiter fails: 77"
 like "$(cat "$dir/waited")" "permission denied" "  why"
 diag "$(cat "$dir/waited")"
 ok "it is given back" ctl --user root:r \

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What hosts ask of the cluster is done, and they are not told so, again and
-# again: each such answer is found out, nothing is held twice, and nothing is
-# left over.
+# The cluster does what hosts ask, and its answers are lost, again and again.
+# The hosts find out each result; nothing is held twice, and nothing is left
+# over.
 watch_s=${LH_TEST_LONG:+1}200
 . "$(dirname "$0")/faults.sh"
 ttl_ms=$(t_ms 4000)

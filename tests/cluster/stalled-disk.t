@@ -36,7 +36,7 @@ for ((round = 0; round < rounds; round++)); do
 	    $(grants_of 2 "$since" "$(boot_ns)"))) 0 \
 	    "all disks stall, and the sessions are over: nothing is granted"
 	run lh_on 1 run -n cluster:gate true
-	is "$status" 69 "  which is told: 69"
+	is "$status" 69 "  with status 69"
 	for i in 1 2 3; do
 		thaw $i
 	done

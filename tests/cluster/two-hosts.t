@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Two hosts, one etcd: the command and processes exclude each other, tokens
-# rise, readers read together; and what people ask for is told.
+# rise, readers read together; and status, list and explain answer.
 . "$(dirname "$0")/lib.sh"
 etcd_up 1
 host 1

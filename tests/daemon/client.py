@@ -35,9 +35,9 @@ def rest(s):
         out += b
 
 
-# What a GET of that is answered.  Who does not say it within a moment is taken
-# for one who says nothing, and gets the text alone: if we were not let run for
-# so long, it is said again.
+# Returns the answer to a GET of that path.  A client that sends nothing within
+# a moment gets the text without a header.  If this process did not run for so
+# long, it asks again.
 MOMENT = 0.1
 
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Daemons under their own user serve a table of the machine that root's
-# configuration names that user for: the reaper looks after it, and processes of
+# configuration names that user for: the reaper serves it, and processes of
 # other users believe the shim.  Without the configuration neither (finding A2).
 if [ "$(id -u)" != 0 ]; then
 	echo "1..0 # SKIP needs root"
@@ -43,7 +43,7 @@ printf '%s\n' "[table $name]" "owner = keeper" "mode = 660" \
 run lh init --system --configured --keys 1000 --sessions 64 --leases 8192
 is "$status" 0 "made for the daemons' user"
 daemon leasehold-reaperd --system -t "$name"
-ok "the reaper looks after it" until_true 5000 logged \
+ok "the reaper serves it" until_true 5000 logged \
     "table $name is served"
 kill -TERM "$pid"
 ended "$pid"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Who died is buried, with all that he held and waited for, and though nobody
-# asks; a descendant that kept his liveness descriptor keeps him alive.
+# The reaper frees the session of a dead process with all that it held and
+# waited for, though nobody asks.  A descendant that kept the liveness descriptor
+# keeps the session alive.
 . "$(dirname "$0")/lib.sh"
 table dead
 reaperd

@@ -33,7 +33,7 @@ bg "$LEASEHOLD" run -s -F --ttl "$(t_ms 1500)ms" shared \
     sh -c "echo >$dir/began; exec sleep 60"
 ok "two readers" until_true 5000 test -s "$dir/began"
 ok "one of them is over" until_true 4000 both 1
-ok "  the next one is told" eval "lh run -n k true"
+ok "  the next one is granted" eval "lh run -n k true"
 while [ $(($(now_ms) - renewed)) -lt $((ttl + 300)) ]; do
 	nap 100
 done

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * T2 and T5 with the daemon running: a waiter is granted soon after the
- * holder's death (5 ms are promised, ten times that is asserted), and a due
- * lease that nobody waits for is freed soon after its deadline (10 ms).
+ * T2 and T5 with the daemon running.  A waiter is granted soon after the
+ * holder's death (5 ms are promised, ten times that is asserted).  A due lease
+ * that nobody waits for is freed soon after its deadline (10 ms).
  *
  * The daemon is the program itself ($REAPERD), in the foreground.  Whether the
  * key is free is read from its lock word: asking would free it.
@@ -24,7 +24,7 @@ by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* ROUNDS of them: the median is asserted, the worst is told. */
+/* ROUNDS of them: the median is asserted, the worst is printed. */
 static bool
 judge(const char *what, int64_t *us, int64_t most_ms)
 {
@@ -49,7 +49,7 @@ deaths(void *arg)
 		is(t_do_acquire(h, "dead", 3600000, 0), 0, "held");
 		t_begin_acquire(w, "dead", 3600000, T_HANG_MS);
 		ok(t_await_waiters(lh, "dead", 1), "waited for");
-		t_sleep_ms(60);	/* the daemon has come by */
+		t_sleep_ms(60);	/* the daemon has looked */
 		then = t_now_ns();
 		t_actor_kill(h);
 		is(t_result(w), 0, "granted");
@@ -91,7 +91,7 @@ main(void)
 	pid_t pid = reaperd_start(table);
 
 	ok(t_until(T_HANG_MS, sh32_load(&lh->v.hdr->reaper_pid) ==
-	    (uint32_t)pid), "the daemon has come by");
+	    (uint32_t)pid), "the daemon has looked");
 	ok(t_tries(3, deaths, lh), "T2 with the daemon");
 	ok(t_tries(3, deadlines, lh), "T5 with the daemon");
 	reaperd_end(pid);

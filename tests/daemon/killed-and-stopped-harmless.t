@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Holders and waiters do not notice that the daemon is killed or stopped, at
-# whatever moment: nobody gets what another holds, nobody waits in vain.
+# whatever moment: nobody gets what another holds, and every wait
+# ends.
 watch_s=300
 . "$(dirname "$0")/lib.sh"
 table harmless
@@ -67,7 +68,7 @@ diag "$(wc -l <"$dir/again") died; $out"
 reaperd
 kill -STOP "$daemon"
 run lh run -n sum true
-is "$status" 0 "stopped: keys can be had"
+is "$status" 0 "stopped: keys are granted"
 run lh rm
 is "$status" 0 "  and the table removed"
 kill -CONT "$daemon"

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # What the tests of the daemon share, on top of those of the command: a daemon
-# that looks after this test's tables only, and keeps its files in $dir/run.
+# that serves this test's tables only, and keeps its files in $dir/run.
 #
 #	. "$(dirname "$0")/lib.sh"
 #	table mine
@@ -94,7 +94,7 @@ metric_is() {
 	[ "$(metric "$1")" = "$2" ]
 }
 
-# How many leases it has ended: at their deadlines, or when it came by.
+# How many leases it has ended: at their deadlines, or in a later pass.
 ended_leases() {
 	echo $(($(metric leasehold_reaper_expired_total) +
 	    $(metric leasehold_reaper_finished_total)))

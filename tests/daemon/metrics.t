@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # test: slow 10
-# The metrics: whoever connects gets them, however he asks; and whoever
-# misbehaves harms nobody.
+# Metrics: every client that connects gets them, in each form of request.  One
+# that misbehaves harms no other.
 watch_s=300
 . "$(dirname "$0")/lib.sh"
 table metrics
@@ -38,7 +38,7 @@ is "$(sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$dir/metrics" | sort | uniq -d)" \
 samples=$(grep -v '^#' "$dir/metrics" | sed 's/[{ ].*//' | uniq)
 is "$(sort <<<"$samples" | uniq -d)" "" "samples of a family stand together"
 
-# What the table tells of itself, as the command does.
+# The table's own counters, as the command shows them.
 lh run sum true
 ok "the table's own counters" until_true 2000 metric_is \
     leasehold_acquisitions_total 2
@@ -49,7 +49,7 @@ ok "  and all that leasehold stats tells" test -s "$dir/families"
 is "$(comm -23 "$dir/families" <(sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' \
     "$dir/metrics" | sort))" "" "  all of it"
 like "$(lh stats)" "reaper    $daemon, which last ran" \
-    "leasehold stats tells of the daemon"
+    "leasehold stats shows the daemon"
 is "$(lh stats --json | jq .reaper_pid)" "$daemon" "  as JSON"
 
 # What is counted.
@@ -68,7 +68,7 @@ passes() {
 ok "passes: about 20 a second" tries 3 passes
 diag "$((q - p)) passes"
 
-# Hostile readers.  The sweep goes on, and the next reader gets his text.
+# Hostile readers.  The sweep goes on, and the next reader gets its text.
 buried=1
 all_is_well() {
 	run timeout 10 python3 "$here/client.py" "$socket" http
@@ -127,7 +127,7 @@ sleep 0.5
 b=$(cpu)
 between $((b - a)) 0 5 "no descriptor for a reader: $((b - a)) ticks in 0.5 s"
 prlimit --pid "$daemon" --nofile=1000:
-ok "  and when there is one, he gets his text" until_true 3000 metric_is \
+ok "  and when there is one, the reader gets its text" until_true 3000 metric_is \
     leasehold_reaper_serving 1
 kill -TERM "$daemon"
 ended "$daemon"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The service manager is told: ready, how it goes, reloading, alive, ending.
+# Messages to the service manager: ready, status, reloading, alive, ending.
 . "$(dirname "$0")/lib.sh"
 table notify
 

@@ -39,7 +39,7 @@ ok "the file is gone: said so" until_true 5000 logged \
 printf 'tables = %s\nmetrics = %s\npidfile = %s\n' "$b" "$dir/elsewhere" \
     "$dir/otherpid" >given.conf
 kill -HUP "$daemon"
-ok "without a: let go" until_true 5000 logged \
+ok "without a: not served" until_true 5000 logged \
     "table $a was removed, or is not configured any more"
 until_true 5000 test -S "$dir/elsewhere"
 ok "another socket" test -S "$dir/elsewhere" -a ! -e "$socket"
@@ -50,7 +50,7 @@ ok "  and knows nothing of a" until_true 2000 eval \
 ok "the pid file stays" logged "the pid file stays $pidfile until the daemon is restarted"
 
 kill -USR1 "$daemon"
-ok "USR1 tells of each table" until_true 5000 logged "table $b: 0 sessions"
+ok "USR1 logs each table" until_true 5000 logged "table $b: 0 sessions"
 echo "log_level = error" >>given.conf
 kill -HUP "$daemon"
 # the last that it says before it goes by that

@@ -15,7 +15,7 @@ if [ -z "${LH_OWN_SHM:-}" ]; then
 fi
 . "$(dirname "$0")/lib.sh"
 if [ "$LH_OWN_SHM" = none ]; then
-	skip "no mount namespace is to be had" "several tables"
+	skip "no mount namespace can be made" "several tables"
 	finish
 fi
 
@@ -55,7 +55,7 @@ is "$(times_logged "bad name")" 0 "a name that no table has: nothing"
 make three
 ok "one that comes is found" until_true 5000 is_served three
 lh rm --table two >/dev/null
-ok "one that goes is let go" until_true 5000 is_served two ""
+ok "one that goes is not served any more" until_true 5000 is_served two ""
 rm "$place/noise.table"
 make noise
 ok "one in the place of nonsense is found" until_true 5000 is_served noise

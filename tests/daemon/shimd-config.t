@@ -138,7 +138,7 @@ ok "  and keeps its place, not that of another table's shim" tells
 ok "  (which there is none of)" test ! -e "$RUNTIME_DIRECTORY/other.metrics"
 echo "metrics = $dir/here" >>"$conf"
 kill -HUP "$shim"
-ok "  until it is told another place" until_true 5000 test -S "$dir/here"
+ok "  until another place is configured" until_true 5000 test -S "$dir/here"
 run timeout 10 "$SHIMD" -f -e http://127.0.0.1:1
 is "$status" 69 "a second one: 69"
 kill -TERM "$shim"

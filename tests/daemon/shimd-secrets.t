@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Secrets of leasehold-shimd: a file with one is refused if others may read it
-# or put another in its place, and the configuration if others may change it; a
-# password is never printed, is warned of before it goes unencrypted, and is in
-# memory once, where no core dump has it.
+# Secrets of leasehold-shimd.  A file with one is refused if others may read it
+# or put another in its place, and the configuration if others may change it.  A
+# password is never printed.  A warning comes before it goes unencrypted.  It is
+# in memory once, where no core dump has it.
 . "$(dirname "$0")/lib.sh"
 table shimd-secrets
 SHIMD=${SHIMD:-$here/../../build/release/leasehold-shimd}

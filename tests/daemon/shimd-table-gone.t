@@ -58,7 +58,7 @@ destroyed() {
 	shim "$*: a shim"
 	"$@"
 	run lh run -n cluster:k true
-	is "$status" 65 "  whoever wants a key is told: damaged"
+	is "$status" 65 "  an acquire fails: damaged"
 	sleep 0.3
 	ok "  the shim lives" kill -0 "$pid"
 	run lh rm --force

@@ -9,7 +9,7 @@ make() {
 	lh init --keys 1000 --sessions 64 --leases 8192 >/dev/null
 }
 
-# works NAME: it looks after the table of that name as it is now.
+# works NAME: it serves the table of that name as it is now.
 works() {
 	bg "$LEASEHOLD" run -F --ttl 60s k sleep 60
 	until_true 5000 state_is k held
@@ -24,7 +24,7 @@ make
 ok "made: looked after" until_true 2000 logged "table $t is served"
 works "  the dead are buried"
 run lh rm
-is "$status" 0 "the daemon is not in the way of rm"
+is "$status" 0 "the daemon does not keep rm from it"
 ok "removed: said so" until_true 2000 logged "table $t was removed"
 make
 works "made again: the dead are buried"
@@ -42,7 +42,7 @@ works "and made again: the dead are buried"
 
 mv "$(object)" "$(object).away"
 tables+=("$t.away")
-ok "taken away: let go" until_true 2000 eval \
+ok "taken away: not served" until_true 2000 eval \
     '[ "$(metric leasehold_reaper_serving)" = 0 ]'
 mv "$(object).away" "$(object)"
 works "and put back: the dead are buried"

@@ -71,7 +71,7 @@ main(void)
 	cmp(first, >, 0ULL, "its range is on disk");
 	pid = reaperd_start(table);
 	ok(t_until(T_HANG_MS, sh32_load(&lh->v.hdr->reaper_pid) ==
-	    (uint32_t)pid), "the daemon has come by");
+	    (uint32_t)pid), "the daemon has looked");
 	remove_files(ranges);
 	ok(t_until(T_HANG_MS, highest(ranges) > first),
 	    "the file is gone: it claims another range");

@@ -5,9 +5,9 @@
  *	demo [--seconds 20] [--seed N]
  *
  * Eight processes share three files.  Holders are killed and stopped; the
- * others go on; who comes back too late is refused.  What is printed was
- * observed: the workers' journals are read as they are written, and at the end
- * the same checker judges them that judges the chaos run
+ * others go on; a worker that comes back too late is refused.  All that is
+ * printed was observed: the workers' journals are read as they are written, and
+ * at the end the same checker judges them that judges the chaos run
  * (tests/stress/history).
  *
  * The status is 0 if every guarantee held, 1 if not (or if there was nothing to

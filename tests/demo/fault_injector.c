@@ -4,7 +4,7 @@
  *
  * A victim is somebody who, by its journal, is at work between reading its file
  * and writing it.  Journals go on while we look, so after the blow it is looked
- * at again: only what was still held then is told as held.
+ * at again: only a lease that was still held then is printed as held.
  */
 #include <errno.h>
 #include <signal.h>

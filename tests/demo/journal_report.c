@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells what the workers' journals say, as it gets there.  Nothing is told that
- * is not in a journal; the plain grants, a few hundred a second, are counted
- * and summed up now and then.
+ * Prints the workers' journals as they grow.  Nothing is printed that is not in
+ * a journal.  The plain grants, a few hundred a second, are counted, and their
+ * sum is printed now and then.
  */
 #include <errno.h>
 

@@ -39,7 +39,7 @@ struct worker {
 	uint32_t told;		/* records that the story has been through */
 };
 
-/* Whose successor is waited for. */
+/* The holder whose successor is waited for. */
 struct watch {
 	bool on;
 	bool killed;		/* else: stopped */

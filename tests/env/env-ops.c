@@ -5,7 +5,7 @@
  *	env-ops ENVIRONMENT before TABLE CLASS...	enter, then open
  *	env-ops ENVIRONMENT after TABLE CLASS...	open, then enter
  *	env-ops ENVIRONMENT exec PROGRAM...	enter, and become the program
- *	env-ops ENVIRONMENT probe		0 if it can be had here
+ *	env-ops ENVIRONMENT probe		0 if it can be entered here
  *	env-ops ENVIRONMENT hold TABLE		enter; hold "held" until killed
  *	env-ops ENVIRONMENT die TABLE		hold "dying"; with a waiter: die
  *	env-ops ENVIRONMENT lapse TABLE		hold "lapsing" for 1 s, stopped

@@ -128,7 +128,7 @@ run_session(struct lh *lh)
 	return e;
 }
 
-/* A live handle is renewed by a thread, and tells of each change. */
+/* A live handle is renewed by a thread, and its callback gets each change. */
 static int
 run_live(struct lh *lh)
 {
@@ -227,7 +227,7 @@ no_text(const char *text, void *arg)
 {
 }
 
-/* What only looks, and says who is in the way. */
+/* The calls that only look, and name the holder. */
 static int
 run_look(struct lh *lh)
 {

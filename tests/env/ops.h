@@ -6,7 +6,7 @@
 #include <leasehold.h>
 
 /* Enters an environment (enter.c).  0: it is entered; 1: there is none of that
- * name; -errno: it cannot be had here. */
+ * name; -errno: it cannot be entered. */
 int enter(const char *environment);
 
 /* Usual options, with that wait; a key that is this process's own. */

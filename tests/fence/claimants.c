@@ -107,8 +107,8 @@ look_at_files(void)
 }
 
 /*
- * Whether all went well, and the one who is never stopped was never late; he is
- * when the machine stops, too, which is not the stopped ones' doing.
+ * True if all went well, and the member that is never stopped was never late.
+ * (It is late when the machine stops, too, which no stopped member causes.)
  */
 static bool
 claim_for_a_while(void *arg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that stop or die at random points of claiming and raising, and
- * somebody who lets the stopped go on and replaces the dead.
+ * Processes that stop or die at random points of claiming and raising, and a
+ * parent that continues the stopped and replaces the dead.
  */
 #ifndef TESTS_FENCE_CREW_H
 #define TESTS_FENCE_CREW_H
@@ -23,7 +23,7 @@ struct crew {
 bool crew_run(struct crew *c, int procs, int64_t ms, int (*member)(void *arg),
     void *arg, void (*meanwhile)(void *arg));
 
-/* Which member is this? */
+/* The number of this member. */
 extern int crew_me;
 
 /* Once in n. */

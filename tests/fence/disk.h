@@ -5,7 +5,7 @@
  * While recording, the system calls of src/fence/range.c go through here: each
  * is carried out, on files below a directory that is best on a tmpfs, and
  * written down.  Afterwards, for any number of calls from the beginning, all
- * the images can be had that a power loss after just these could leave:
+ * the images can be made that a power loss after just these could leave:
  *
  *	files		written sectors (512 bytes) that were not synced: in any
  *			subset, and the file's length with zeros in them or not
@@ -13,8 +13,8 @@
  *			the first so many (DISK_PREFIX), or, which is harsher
  *			than any file system, any subset (DISK_SUBSET)
  *
- * each file and each directory on its own.  What a failed sync left behind is
- * there or not whatever is synced later.  Each image is made on disk, the
+ * each file and each directory on its own.  The parts that a failed sync left
+ * are there or not, whatever is synced later.  Each image is made on disk, the
  * caller looks at it, or goes on from it.
  *
  * One recording at a time; threads may be in it by turns, not at once.
@@ -39,7 +39,7 @@ void disk_begin_from(const char *root, const struct disk_image *from);
 void disk_mark(uint64_t n);
 
 /* Let a sync fail: the nth from here on, of files or of directories; 0: none.
- * What is synced next on that file or directory is said to be well. */
+ * The next sync of that file or directory succeeds, whatever was lost. */
 void disk_fail_sync(int nth);
 
 /* For wrong formats: rename, recorded. */
@@ -62,7 +62,7 @@ typedef bool disk_fn(const char *root, uint64_t used,
 unsigned disk_images(enum disk_how how, unsigned first, const char *root,
     disk_fn *fn, void *arg, unsigned *bad);
 
-/* What image that is, in a line (static). */
+/* Returns a line that describes the image (static). */
 const char *disk_tell(const struct disk_image *image);
 
 /* A copy to begin from; free() it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the replayer share: disk.c, disk_play.c, disk_tree.c. */
+/* Shared by the parts of the replayer: disk.c, disk_play.c, disk_tree.c. */
 #ifndef TESTS_FENCE_DISK_PARTS_H
 #define TESTS_FENCE_DISK_PARTS_H
 
@@ -34,7 +34,7 @@ struct entry {
 	int node;
 };
 
-/* What a directory or file is. */
+/* The content of a directory or file. */
 struct content {
 	unsigned n;		/* entries, or bytes */
 	union {

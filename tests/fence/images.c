@@ -3,14 +3,13 @@
  * Power losses while ranges are claimed: is a new table's range above all that
  * may have been used by then, whatever the disk has kept?
  *
- * Every call that range.c makes is recorded; after each, every image that a
- * power loss can leave is made (disk.h), a table is made again on it as
- * lh_open() does (directories, then a claim), and its range compared with what
+ * Every call that range.c makes is recorded.  After each one, every image that
+ * a power loss can leave is made (disk.h).  A table is made again on it as
+ * lh_open() does (directories, then a claim).  Its range is compared with what
  * had been returned before the loss.  Then the same again from these images,
  * and both with whole tables: lh_open(), grants in scope local, ranges of 16
- * tokens.
- * Two claimants run in turns (as coroutines), switched at every call of both;
- * that covers one who was killed there, since nobody waits for him.
+ * tokens.  Two claimants run in turns (as coroutines), switched at every call
+ * of both; that covers one that was killed there, since nobody waits for it.
  *
  * The same check has to find out five formats that are wrong.
  */

@@ -8,9 +8,10 @@
  * die at random points of claiming and raising.  Every grant is noted: when the
  * call began and ended, key, token, table.
  *
- * To hold: no token of a key twice, whatever table it came from; within a table
- * a key's tokens in the order of the grants; a table's tokens above all that
- * were granted before anybody had opened it; and nobody waits for the stopped.
+ * These must hold.  No token of a key comes twice, whatever table it came
+ * from.  Within a table a key's tokens are in the order of the grants.  A
+ * table's tokens are above all that were granted before anybody had opened it.
+ * Nobody waits for the stopped.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -209,7 +210,8 @@ judge(void)
 	cmp(n, >, 1000, "%u grants, %u opens, %u stops, %u kills", n,
 	    all->opened, all->crew.stops, all->crew.kills);
 	cmp(crossed, >, 10, "keys went on in another table %u times", crossed);
-	cmp(all->stale, >, 0, "%u times an old mapping was told", all->stale);
+	cmp(all->stale, >, 0, "%u times an old mapping was refused",
+	    all->stale);
 	is(twice, 0, "no token twice");
 	is(order, 0, "a key's tokens are in the order of its grants");
 	is(below, 0, "a table's tokens are above all that were before it");
@@ -218,8 +220,8 @@ judge(void)
 }
 
 /*
- * Whether all went well, and the one who is never stopped was never late; he is
- * when the machine stops, too, which is not the stopped ones' doing.
+ * True if all went well, and the member that is never stopped was never late.
+ * (It is late when the machine stops, too, which no stopped member causes.)
  */
 static bool
 contend(void *arg)

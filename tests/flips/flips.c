@@ -11,10 +11,10 @@
  *	flips --bit KIND OFFSET BIT	that one, with what is said of it
  *
  * The table is plain, durable, or has a cluster key: 8 keys, 4 sessions, 256
- * leases.  Everything in it was left by processes that have died: held keys,
- * one with a value, one with a long name, readers, an idle one, waiters, a kept
- * key, an unused one, a request, and a named session that has ended.  Its
- * object is restored in place between flips.
+ * leases.  Everything in it was left by processes that have died.  There are
+ * held keys, one with a value and one with a long name; readers, an idle one,
+ * and waiters; a kept key and an unused one; a request; and a named session
+ * that has ended.  Its object is restored in place between flips.
  *
  * A child process tries some flips, one after the other, until one is bad; the
  * next child goes on behind that one.  For each flip it asks the checker (a dry
@@ -44,7 +44,7 @@
 #include "tap.h"
 
 #define HANG_S 10
-#define SHOWN 40		/* bad flips are told of, so many a table */
+#define SHOWN 40		/* so many bad flips a table are printed */
 
 static const char *const kind_names[] = { "plain", "durable", "cluster" };
 static const char *const keys[] = { "x", "s", LONG_KEY, "kept", "free", "n" };

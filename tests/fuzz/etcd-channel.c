@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server that sends any frames: each call is told once, in the end, and DONE
- * only when its stream said status 0.
+ * A server that sends any frames: each call ends once, and DONE only when its
+ * stream had status 0.
  *
  * Four calls are made (streams 1 and 3 unary, 5 and 7 streams), then operations
  * follow, one byte and
@@ -35,7 +35,7 @@
 
 #define CALLS 8
 #define OPS_MAX 100
-#define TURNS 400		/* of the loop, for all to be told */
+#define TURNS 400		/* of the loop, for all calls to end */
 #define LATE_TURNS 5000		/* of a ms at least: the kernel may be late */
 
 static struct event_base *base;
@@ -106,7 +106,7 @@ take_bytes(struct fuzz_input *in, uint8_t *to, size_t most)
 	return len;
 }
 
-/* What is told. */
+/* The callbacks of the calls. */
 
 static void
 cancel(unsigned i)
@@ -335,10 +335,10 @@ fuzz_channel(struct fuzz_input *in)
 	(void)run_until(went_down);
 	run(3);
 	if (ch != NULL && !is_down)
-		fuzz_finding("the end of the connection is not told");
+		fuzz_finding("no callback at the end of the connection");
 	for (unsigned i = 0; i < n_calls; i++)
 		if (!calls[i].gone && calls[i].told != 1)
-			fuzz_finding("a call is not told");
+			fuzz_finding("a call does not end once");
 	if (ch != NULL)
 		channel_free(ch);
 	ch = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a server does to a channel: see etcd-channel.c. */
+/* The acts of a server on a channel: see etcd-channel.c. */
 #ifndef FUZZ_ETCD_CHANNEL_H
 #define FUZZ_ETCD_CHANNEL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What comes from etcd: whatever it is, it is read without harm, and what makes
- * no sense is not taken for an answer.
+ * Bytes from etcd: any are read without harm, and nonsense is not taken for an
+ * answer.
  *
  * The script.  Its first byte says what it is:
  *	even	a message for a decoder: which (1 byte); for a transaction the

@@ -2,9 +2,9 @@
 /*
  * Steps and inputs: see fuzz.h.
  *
- * What the library sleeps between two looks at a thing in motion is slept by
- * nobody here: nothing moves beside a fuzzer, and a damaged table would be
- * judged for seconds.  (--wrap=clock_nanosleep)
+ * The library sleeps between two looks at a thing in motion.  Here it does not:
+ * nothing moves beside a fuzzer, and a damaged table would be judged for
+ * seconds.  (--wrap=clock_nanosleep)
  */
 #include <stdarg.h>
 #include <stdio.h>

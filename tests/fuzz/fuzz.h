@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the fuzzers share.
+ * Shared by the fuzzers.
  *
  * A fuzzer is one file, NAME.c (and what it needs beside it, NAME-*.c), that
  * defines LLVMFuzzerTestOneInput() and fuzz_name, and a corpus of small inputs
@@ -39,7 +39,7 @@ void fuzz_steps(const char *what, uint64_t most);
 void fuzz_finding(const char *fmt, ...)
     __attribute__((format(printf, 1, 2), noreturn));
 
-/* What is left of an input; past its end there are zeroes. */
+/* The rest of an input; past its end there are zeroes. */
 struct fuzz_input {
 	const uint8_t *p;
 	size_t left;

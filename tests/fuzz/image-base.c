@@ -276,10 +276,10 @@ play(void (*part)(void), const char *point)
 			(void)pause();
 	}
 	if (pid < 0 || n_parts == PARTS_MAX)
-		fuzz_finding("no process to be had");
+		fuzz_finding("no process can be made");
 	if (point != NULL) {
 		if (waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status))
-			fuzz_finding("nobody comes by %s", point);
+			fuzz_finding("nobody reaches %s", point);
 		return;
 	}
 	parts[n_parts++] = pid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is done with a damaged table: see image-calls.h.  What the calls answer
- * is of no interest, but that they do.
+ * Calls on a damaged table: see image-calls.h.  They must return; the results
+ * do not matter.
  */
 #include <errno.h>
 #include <stdlib.h>

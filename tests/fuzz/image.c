@@ -11,12 +11,12 @@
  *	below 128	a change: which array (the byte), which record (2
  *			bytes), which word of it (1), how (1), with what (8)
  *	others		a call (the byte), with one byte to choose a key by
- * What stands before the first call is done to the image before it is opened;
- * what follows, to the table under its user.  After the last all calls are
+ * Steps before the first call change the image before it is opened; later ones
+ * change the table under its user.  After the last all calls are
  * made once more, so that a short script leaves nothing out.
  *
- * What the calls answer is of no interest, but that they do: each within a
- * number of steps, and without touching what is not theirs.  In the end the
+ * The results of the calls do not matter.  They must return, each within a
+ * number of steps, and must not touch other memory.  In the end the
  * table is repaired; if that can be done, it is sound then.
  */
 #include <fcntl.h>
@@ -62,8 +62,8 @@ enum { HEADER, SESSIONS, CHUNKS, CLAIMS, BUCKETS, SLOTS, LONGS, RINGS,
 	ANYWHERE, N_OLD, REQUESTS = N_OLD, ASIDES, VALUES, N_LATER,
 	RIGHTS = N_LATER, N_ARRAYS };
 
-/* Which array a script's byte means: scripts go on to mean what they did before
- * there were these. */
+/* Returns the array that a script's byte means.  Scripts still mean what they
+ * meant before there were these. */
 static unsigned
 array_number(unsigned which)
 {
@@ -332,7 +332,7 @@ play(struct fuzz_input *in)
 	return opened || open_table();
 }
 
-/* What can be repaired at all is sound afterwards, and can be used. */
+/* If the table can be repaired, it is sound afterwards, and can be used. */
 static void
 repair(void)
 {

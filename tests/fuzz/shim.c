@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the shim reads besides frames (frame.c) and etcd's answers (etcd.c): its
- * state file and its configuration; and frames the other way round.  Whatever
- * it is, it does no harm, and what is taken is what was meant.
+ * Input of the shim besides frames (frame.c) and etcd's answers (etcd.c): its
+ * state file and its configuration; and frames the other way round.  No input
+ * does harm, and each that is accepted is read as it was meant.
  *
  * The script.  Its first byte says what the rest is, by its remainder of 3:
  *	0	a frame, field by field: what can be packed is read as a frame

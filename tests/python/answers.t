@@ -4,8 +4,8 @@
 """Every answer is true: random histories of all operations by several
 processes.  After each step every question is asked in each way (library,
 command, JSON, log), and the answers are compared with a model that has seen
-the history.  What is said of the present must be equal; what is said of the
-past must be equal, or said to be unknown.
+the history.  Answers about the present must be equal; those about the past
+must be equal, or "unknown".
 
     answers.t [SEED [STEPS]]    one history, printed as it goes"""
 
@@ -33,7 +33,7 @@ MODE = {EXCLUSIVE: "exclusive", SHARED: "shared"}
 SHORT = 0.15 * SLOW             # a ttl that is allowed to end
 
 
-# --- an actor: a process that does what it is told --------------------------
+# --- an actor: a process that follows commands ------------------------------
 
 class Actor:
     """The actor's own side: one method an operation."""

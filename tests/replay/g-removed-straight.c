@@ -3,11 +3,11 @@
  * Guarantee G1, crash row D1: a process that acquires is stopped before each of
  * its accesses.  Its table is removed by force, and another process holds the
  * key in the new table.  A process that was not granted the key before it was
- * stopped must not be granted it at all: on the fast path, with further
- * options, as a reader that is revived, and after it held the key during the
- * removal; also where tokens rise over all keys.  The same where the remover
- * cannot read the table, because it is of another format by then, and where
- * a member has lowered the count of its slots.
+ * stopped must not be granted it at all.  It acquires on the fast path, with
+ * further options, as a reader that is revived, or after it held the key during
+ * the removal; also where tokens rise over all keys.  The same where the
+ * remover cannot read the table, because it is of another format by then, and
+ * where a member has lowered the count of its slots.
  *
  * Otherwise two processes would hold one key, one in each table.
  */

@@ -2,7 +2,7 @@
 /*
  * Another host queues behind a key of ours at a moment when we do not know yet
  * that it is ours: our session is being adopted.  Or the grant is older than a
- * gap in the watch, and the look after the gap was answered first.  We are
+ * gap in the watch, and the listing after the gap was answered first.  We are
  * asked to give the key back all the same, and not only by the periodic look at
  * everything.
  *

@@ -45,7 +45,7 @@ txn(struct engine *e, const struct kv_txn *t, int timeout_ms, kv_answer_fn *fn,
 	} else if (t->n_then > 0 && t->then[0].what == KV_PUT &&
 	    t->n_compares == 2 && n_puts++ == 0) {
 		next = FAKE_BROKEN_LATE;
-		miss = true;		/* what is told next */
+		miss = true;		/* the next change */
 	}
 	error = theirs->txn(e, t, deletes ? 200 : timeout_ms, fn, arg);
 	next = FAKE_NONE;

@@ -87,8 +87,8 @@ behind_its_own(void)
 	want_leave(&y);
 }
 
-/* Who is ahead leaves, which is missed, and all is looked at; the answer of
- * what was asked before that comes last. */
+/* The entry ahead leaves, which is missed, and all entries are read again.  The
+ * answer to an older request comes last. */
 static void
 an_answer_from_before_a_gap(void)
 {

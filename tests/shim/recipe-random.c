@@ -27,10 +27,10 @@
 #define PATIENT 2		/* of these; others leave */
 #define HELD_MAX 100
 #define CHILDREN 4
-#define LONGEST 30000	/* that anybody is told nothing: ms that we ran */
+#define LONGEST 30000	/* without a callback: ms that we ran */
 
-/* Who believes to have a key: until the D of its member, or, when that is dead,
- * of the time it died. */
+/* A host that believes it has a key: until the D of its member, or, when that
+ * is dead, that of the time when it died. */
 struct held {
 	enum claim_mode mode;	/* CLAIM_NONE: this place is free */
 	unsigned key;
@@ -56,7 +56,7 @@ struct host {
 };
 
 static struct host host[HOSTS];
-static unsigned longest;	/* that anybody was told nothing */
+static unsigned longest;	/* without a callback */
 static uint64_t rng;
 static bool calm;		/* the end: nothing goes wrong any more */
 
@@ -244,8 +244,8 @@ is_it(const struct want *w, const struct held *x)
 	    (x->mode == CLAIM_EXCLUSIVE && w->revision < x->token));
 }
 
-/* What was not kept of a session that is adopted is not used any more, before
- * it is left. */
+/* The claims of an adopted session that were not kept are not used any more
+ * when they are left. */
 static void
 on_settled(struct member *m)
 {

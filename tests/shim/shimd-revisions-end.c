@@ -18,7 +18,8 @@ do_leap(void *arg)
 	    (int64_t)CLUSTER_REVISION_MAX + 1);
 }
 
-/* Who is told to wait in the table is let through there, and asks again. */
+/* A process that the shim sends to wait in the table is granted there, and asks
+ * again. */
 static void
 is_told(struct host *h, const char *key, unsigned flags, const char *what)
 {

@@ -75,12 +75,12 @@ int t_do_verify(struct t_actor *a);
 int t_do_close(struct t_actor *a);
 
 /*
- * Which of n actors has answered, passing over those of whom `had` says that
- * their answer is known; waits.  -1: none does.
+ * Waits, and returns the actor of n that has answered, but for those whose
+ * answer is known by `had`.  -1: none does.
  *
- * Order among waiters is checked with this, and not by waiting for the one who
- * is due: on a machine so busy that a waiter does not run for 30 ms, the others
- * are right to pass over it, and the test tries again.
+ * This checks order among waiters, instead of a wait for the one that is due.
+ * On a machine so busy that a waiter does not run for 30 ms, the others are
+ * right to pass over it, and the test tries again.
  */
 int t_who(struct t_actor **actors, int n, const bool *had);
 

@@ -52,15 +52,15 @@ void t_stop(pid_t pid);
 void t_cont(pid_t pid);
 
 /*
- * What a process sees that has a file system of memory of its own somewhere:
- * fn() begins with t_mount(), and returns T_NO_MOUNT if that is false.  The
- * test is skipped where that is not to be had (by root alone).
+ * Runs fn() in a process that has a file system of memory of its own somewhere.
+ * It begins with t_mount(), and returns T_NO_MOUNT if that is false.  The test
+ * is skipped where the mount is refused (to all but root).
  */
 #define T_NO_MOUNT 42
 bool t_mount(const char *where, const char *options);
 void t_small_world(int (*fn)(void *arg), void *arg, int64_t ms);
 
-/* Threads that need no more than this; bail out if there is none to be had. */
+/* Threads that need no more than this; bail out if none can be made. */
 typedef void *t_thread_fn(void *arg);
 unsigned long t_thread(t_thread_fn *fn, void *arg);
 void *t_join(unsigned long thread);

@@ -23,7 +23,7 @@
 #define LOOK_MS		t_ms(5)
 #define NOT_HELD	3		/* exit status: checks did not hold */
 
-/* What those in a part share with the one who watches over it. */
+/* Shared by the processes of a part with the one that watches it. */
 static struct part {
 	_Atomic int stretch;
 	_Atomic int n;
@@ -38,7 +38,7 @@ static struct task {
 static int n_tasks;
 static int64_t stolen_ns;
 
-/* What was lost lately: at a time, so much. */
+/* Lost processor time of late: when, and how much. */
 static struct lost {
 	int64_t at_ns, ns;
 } lost[SAMPLES];
@@ -121,7 +121,7 @@ process_waited_more(pid_t pid)
 	return ns;
 }
 
-/* What the machine under this one has taken from it since the last look. */
+/* Time that the host has taken from this machine since the last look. */
 static int64_t
 stolen_more(void)
 {

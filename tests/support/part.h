@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts: what a test checks while a machine that is busy with other things may
- * keep any of those in it from running, at any moment, for longer than the test
- * can bear: than a lease that is to be extended, than the 30 ms after which a
- * waiter that does not take its turn is passed over, than the bound of a time
- * that is asserted.
+ * Parts: checks that a busy machine may spoil.  It may keep any process of a
+ * part from running, at any moment, for longer than the test can bear.  That is
+ * the time of a lease that is to be extended, or the 30 ms after which a waiter
+ * that does not take its turn is passed over, or the bound of a time that is
+ * asserted.
  *
  *	static void
  *	play(void)
@@ -15,7 +15,7 @@
  *	t_part(play, 200, "renewed, it outlives its ttl");
  *
  * A part is played by a process of its own, and is one line of the report; what
- * does not hold in it is told as a diagnostic.  It counts as well, unless those
+ * does not hold in it is a diagnostic.  It counts as well, unless those
  * in it were held up: unless there was a span of limit_ms of which they had to
  * wait for a processor for half (by schedstat; or it was taken from the whole
  * machine).  limit_ms is the shortest time that the part cannot bear to lose.

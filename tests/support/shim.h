@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A shim for tests: a process that serves a table's cluster keys as
- * leasehold-shimd does, without a cluster.  What the cluster would say is what
- * the test has put into the record below, which both see.
+ * leasehold-shimd does, without a cluster.  The test puts the cluster's
+ * answers into the record below, which both see.
  */
 #ifndef TESTS_SHIM_H
 #define TESTS_SHIM_H
@@ -33,7 +33,7 @@ struct t_shim {
 	_Atomic int says;
 	_Atomic int error;
 	_Atomic int nobody;		/* WITHOUT_...: who has a key */
-	_Atomic uint32_t allowed;	/* posts: what is queued may be had */
+	_Atomic uint32_t allowed;	/* posts: the queued are granted */
 	_Atomic int beats;		/* D is moved on */
 	_Atomic int adopts;		/* begins with the session that was */
 	_Atomic int64_t ttl_ms;		/* of D */

@@ -57,7 +57,7 @@ __asan_default_options(void)
 	return "handle_sigbus=0:use_sigaltstack=0";
 }
 
-/* What is to be removed; shared with the janitor. */
+/* Files to be removed; shared with the janitor. */
 static struct objects {
 	_Atomic int n;
 	char path[MAX_PATHS][128];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every test of this project needs besides tap.h: time that stretches on
+ * Needed by every test of this project besides tap.h: time that stretches on
  * slow runs, table names that are nobody else's and are removed afterwards,
  * and short forms of the calls that each test makes.
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Acquiring, by name and by opened key: every argument at both sides of its
- * limits.  What is refused writes no lease, changes nothing in the table,
- * makes no key, and says why.
+ * limits.  A refused call writes no lease, changes nothing in the table, makes
+ * no key, and says why.
  */
 #include <errno.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Errors in words: lh_strerror() knows each documented code with either sign,
- * by distinct texts; lh_error_detail() is empty at first, a thread's own, says
- * who is in the way, and errno is never touched, whatever a call returns.
+ * by distinct texts; lh_error_detail() is empty at first, a thread's own, names
+ * the holder, and errno is never touched, whatever a call returns.
  */
 #include <errno.h>
 #include <unistd.h>

@@ -47,7 +47,7 @@ refusals(struct lh *lh)
 	is(lh_status(lh, "not there", NULL, never, &calls), -ENOENT,
 	    "status: an unknown key");
 	ok(t_has_detail(), "with a reason");
-	is(calls, 0, "nothing was told");
+	is(calls, 0, "the callback was not called");
 	is(lh_stats(NULL, &st), -EINVAL, "stats: no table");
 	is(lh_stats(lh, NULL), -EINVAL, "stats: nowhere to put them");
 	for (int i = 0; i < 3; i++) {

@@ -108,7 +108,7 @@ identity(void)
 
 #define TOLD(f) told(offsetof(struct lh_lease, f), sizeof(good.f), #f)
 
-/* Fields that are only told: whatever is done, no other lease is touched. */
+/* Fields that only inform: whatever they say, no other lease is touched. */
 static void
 told(size_t off, size_t len, const char *name)
 {

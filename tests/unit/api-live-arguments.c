@@ -91,7 +91,7 @@ bad_options(void)
 	is(t_holders(lh, "k"), 1, "which leaves its lease");
 }
 
-/* What lh_extend() is to say. */
+/* The result of lh_extend(). */
 static _Atomic int fault;
 static _Atomic int asked;
 

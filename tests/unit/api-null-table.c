@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * G1, G12 (finding A15): no table at all (NULL) is refused, with a reason, by
- * every call that acquires and by every call on a lease, also where the calling
+ * every call that acquires and by every call on a lease.  So it is where the
  * thread's own memory of leases is of no table and full of zeroes, as such a
- * lease is: in a thread that has never used one, in a forked child, and after
- * the attachment was closed.
+ * lease is.  That is so in a thread that has never used one, in a forked child,
+ * and after the attachment was closed.
  *
  * Each presents a zeroed lease, one that nobody ever had, and one that was good
  * in its time; in a process of its own, because the other answer is a crash.

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G11, G12: shared mode and what callers may get wrong: modes that there are
- * not; shared leases that are zeroes, ones, noise, or a good one with each bit
- * of each field altered in turn, the mode among them, presented to release,
- * extend, verify and convert: a documented error with a reason, nothing
- * changed, and the good ones as good as before.
+ * G11, G12: shared mode and what callers may get wrong.  There are unknown
+ * modes, and shared leases that are zeroes, ones, noise, or a good one with
+ * each bit of each field altered in turn, the mode among them.  They are
+ * presented to release, extend, verify and convert.  Each gets a documented
+ * error with a reason; nothing changes, and the good ones are as good as
+ * before.
  *
  * The good one is once the only reader, once among several, since the lock
  * word then names another.  expires_ns and notes do not identify
@@ -131,7 +132,7 @@ identity(const struct lh_lease *from)
 	FIELD(mode);
 }
 
-/* Fields that are only told: whatever is done, no other lease is touched. */
+/* Fields that only inform: whatever they say, no other lease is touched. */
 static void
 told(size_t off, size_t len, const char *name)
 {

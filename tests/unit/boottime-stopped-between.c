@@ -4,10 +4,10 @@
  * a stop between two readings of clocks.
  *
  * That clock has no coarse reading; "now" was the coarse CLOCK_MONOTONIC and by
- * how much the other is ahead, which takes a reading of each.  Who was stopped
- * between the two got a "now" that was too early by the whole stop: an expired
- * lease was extended, and an acquire returned one that was over.  Now "now" is
- * one reading.
+ * how much the other is ahead, which takes a reading of each.  A process that
+ * was stopped between the two got a "now" that was too early by the whole
+ * stop.  An expired lease was extended, and an acquire returned one that was
+ * over.  Now "now" is one reading.
  *
  * The clock that the library reads is replaced by one that sleeps there, once.
  */

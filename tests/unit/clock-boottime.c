@@ -3,8 +3,8 @@
  * A table's clock over a suspension.  The clock that the library reads is
  * replaced by one on which the machine can be suspended for an hour:
  * CLOCK_BOOTTIME jumps, CLOCK_MONOTONIC does not (but moves on by some ns, as
- * the kernel's does).  In a table made with LH_CLOCK_BOOTTIME whoever held a
- * lease has lost it and is told so by every call (G3), and the waiter has it; a
+ * the kernel's does).  In a table made with LH_CLOCK_BOOTTIME a holder has
+ * lost its lease, every call of it says so (G3), and the waiter has the key.  A
  * lease acquired afterwards is whole.  In the usual table everything lasts on.
  */
 #include <errno.h>
@@ -105,7 +105,7 @@ expires_meanwhile(void)
 	is(pthread_join(t, NULL), 0, "the waiter comes back");
 	is(w.error, 0, "with the key");
 	ok(w.lease.notes & LH_NOTE_PREVIOUS_EXPIRED, "which had expired");
-	is(lh_extend(lh, &waited, TTL_MS), -ESTALE, "its holder is told");
+	is(lh_extend(lh, &waited, TTL_MS), -ESTALE, "its holder learns that");
 	is(lh_release(lh, &w.lease), 0, "it is released");
 	is(t_acquire(lh, "held", TTL_MS, 0, &again), 0, "acquired again");
 	suspend();

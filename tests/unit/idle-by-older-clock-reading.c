@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long a lock word has been as it is, by a reading of the clock that is
- * older than the note that somebody else has left: no time, and not the 49 days
- * that a difference of unsigned milliseconds makes of it.  (Who reads the clock
- * and is then preempted comes with such a reading.)
+ * How long a lock word has been as it is.  The reading of the clock may be
+ * older than the note that another process has left.  Then the answer is no
+ * time, and not the 49 days of a difference of unsigned milliseconds.  (A
+ * process that is preempted after it reads the clock has such a reading.)
  */
 #include "base/clock.h"
 #include "shm/evict.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reading the log: wrong arguments are refused; rings of any bit pattern (G12),
- * sealed as events are or not, do no harm and are told or left out; a ring
- * without memory is none; counters of any value are told.
+ * sealed as events are or not, do no harm and are read or left out; a ring
+ * without memory is none; counters of any value are read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -199,7 +199,7 @@ main(void)
 	}
 	is(bad, 0, "any bits can be read");
 	is(disorder, 0, "in order");
-	cmp(told, >, 1000, "what is sealed is told");
+	cmp(told, >, 1000, "sealed events are read");
 	cmp(all, <, 1000, "what is not is left out");
 	without_memory(table, at);
 	is(lh_stats(lh, &st), 0, "statistics");

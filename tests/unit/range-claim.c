@@ -72,7 +72,7 @@ numbers(void)
 	is(claim(100), 100, "at least 100: 100");
 	is(claim(7), 101, "at least 7: above all");
 	is(count(), 4, "a file for each, nothing else");
-	is(lhi_range_highest(dir, &n), 0, "the highest is told");
+	is(lhi_range_highest(dir, &n), 0, "the highest is found");
 	is(n, 101, "it is 101");
 	is(lhi_range_read(dir, 101, &r), 0, "its file can be read");
 	ok(r.n == 101 && r.uuid[0] == 1 && r.uuid[1] == 2, "it says whose");
@@ -130,7 +130,7 @@ limits(void)
 {
 	uint64_t n = 77;
 
-	is(claim(RANGE_MAX), RANGE_MAX, "the last number can be had");
+	is(claim(RANGE_MAX), RANGE_MAX, "the last number is claimed");
 	is(lhi_range_claim(dir, us, 0, &n), -ENOSPC, "then they are used up");
 	is(n, 77, "and nothing is written");
 	ok(strstr(lh_error_detail(), "used up") != NULL, "which is said");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * G12: frames between processes and the shim.  Each kind comes out as it went
- * in; cut, lengthened or changed anywhere, it is refused or is another frame
- * that is whole, and nothing outside its bytes is ever read (the bytes stand at
- * the very end of a page before one that cannot be touched).
+ * in.  Cut, lengthened or changed anywhere, it is refused or is another frame
+ * that is whole.  Nothing outside its bytes is ever read: they stand at the
+ * very end of a page before one that cannot be touched.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -172,7 +172,7 @@ refused(void)
 
 	buf[2]++;
 	is(lhi_frame_read(&f, buf, (size_t)len), -EPROTONOSUPPORT,
-	    "another version is told from what is no frame");
+	    "another version is not the same as no frame");
 	f = frame_of(FRAME_STATUS);
 	f.key[0].len = 0;
 	is(lhi_frame_pack(&f, buf, sizeof(buf)), -EINVAL, "an empty key");
@@ -192,7 +192,7 @@ refused(void)
 	is(lhi_frame_pack(&f, buf, sizeof(buf)), -EINVAL,
 	    "a failure without a reason");
 	ok(lhi_frame_from_shim(FRAME_GRANTED) &&
-	    !lhi_frame_from_shim(FRAME_ANCHOR), "sides are told apart");
+	    !lhi_frame_from_shim(FRAME_ANCHOR), "the sides differ");
 }
 
 int

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * G1: a slot that was an ordinary key's, then a cluster key's, then another
- * ordinary one's does not come back to a word that it had: who remembers the
- * first key's last release would take the third key for it, while somebody
- * else has the first one, which was made anew elsewhere.
+ * ordinary one's does not come back to a word that it had.  A process that
+ * remembers the first key's last release would take the third key for it, while
+ * another has the first one, which was made anew elsewhere.
  *
  * Nor is a cluster key's free word ever an ordinary one's, whatever its base.
  */
@@ -132,7 +132,7 @@ play(void *bits)
 	is(lh_key_acquire(k, &o, &l), -EAGAIN, "so another does not get it");
 	is(lh_verify(two, &held), 0, "who holds it has it still");
 	is(lh_release(two, &held), 0, "and releases it");
-	is(lh_key_acquire(k, &o, &l), 0, "then it can be had");
+	is(lh_key_acquire(k, &o, &l), 0, "then it is granted");
 	cmp(l.token, >, held.token, "with a larger token");
 	is(lh_release(one, &l), 0, "released");
 	is(lh_key_close(k), 0, "closed");

@@ -5,7 +5,7 @@
 
 #include "shim/store/engine.h"
 
-/* What these are asked is known from now on; they have the same operations. */
+/* Records requests to these from now on; they have the same operations. */
 void asked_watch(struct engine *e);
 
 /* The transaction that one of them is asked just now, or NULL. */

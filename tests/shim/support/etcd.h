@@ -36,8 +36,8 @@ void cluster_cont(struct cluster *c, unsigned i);
 void cluster_again(struct cluster *c, unsigned i);	/* after a kill */
 unsigned cluster_leader(struct cluster *c);
 
-/* etcdctl, with arguments as of printf; its status.  What it says is told if
- * it fails. */
+/* Runs etcdctl, with arguments as of printf.  Returns its status; if it fails,
+ * its output is printed. */
 int cluster_ctl(struct cluster *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -102,7 +102,7 @@ tell_hosts(struct fake_store *s, bool deleted, const struct kv_pair *p)
 			continue;
 		last = TAILQ_LAST(&h->news, newses);
 		if (last != NULL && last->gap)
-			continue;	/* it will look after this */
+			continue;	/* it will look later */
 		lag = s->lag == NULL ? 0 : s->lag(h->number, s->arg);
 		if (lag == FAKE_DROP)
 			host_news(h, NULL, 5);

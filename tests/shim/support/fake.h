@@ -6,7 +6,7 @@
 #include <event2/event.h>
 #include "shim/store/engine.h"
 
-/* What goes wrong with something that is asked. */
+/* Faults of a request. */
 enum fake_mishap {
 	FAKE_NONE = 0,
 	FAKE_SLOW,		/* DONE, applied after half the timeout */
@@ -30,8 +30,8 @@ void fake_store_free(struct fake_store *s);	/* after its engines */
 /* Asked before each call of each engine; NULL: nothing goes wrong. */
 typedef enum fake_mishap fake_mishap_fn(unsigned host, uint64_t call,
     void *arg);
-/* Asked for each change that a host watches: how late it is told, in ms, and
- * with it all that come after; FAKE_DROP: it is not, but that some were
+/* Called for each change that a host watches.  Returns its delay in ms, and
+ * that of all later ones; FAKE_DROP: the host learns only that some were
  * missed. */
 #define FAKE_DROP (-1)
 typedef int fake_lag_fn(unsigned host, void *arg);
@@ -58,7 +58,7 @@ void fake_store_cut(struct fake_store *s, bool cut);
 void fake_store_become(struct fake_store *s, uint64_t cluster,
     int64_t revision);
 
-/* What somebody does by hand; what is there. */
+/* Deletes by hand; lists what is there. */
 void fake_store_delete(struct fake_store *s, struct kv_bytes key);
 void fake_store_each(struct fake_store *s, void (*fn)(const struct kv_pair *p,
     void *arg), void *arg);

@@ -60,7 +60,7 @@ asked_unknown(struct asked *a, const char *why)
 	a->answer = (struct kv_answer){ .fate = FATE_UNKNOWN, .why = why };
 }
 
-/* Time to tell it; or, if it was told, to apply it. */
+/* It is time for the callback, or after that to apply the request. */
 static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
@@ -235,7 +235,7 @@ host_revoke(struct engine *e, int64_t lease, int timeout_ms, kv_answer_fn *fn,
 	return ask_lease(e, REVOKE, lease, 0, timeout_ms, fn, arg);
 }
 
-/* What is asked will not be answered; what is late, and only that, is done. */
+/* No request will be answered; only the late ones are applied. */
 void
 host_give_up(struct host *h)
 {

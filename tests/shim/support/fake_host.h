@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What fake.c and fake_call.c share. */
+/* Shared by fake.c and fake_call.c. */
 #ifndef TESTS_FAKE_HOST_H
 #define TESTS_FAKE_HOST_H
 
@@ -47,7 +47,7 @@ void host_set_state(struct host *h, enum kv_state state);
 /* True if it is the store that we know; else it is KV_REFUSED from now on. */
 bool host_check(struct host *h);
 
-/* What is asked will not be answered. */
+/* No request will be answered. */
 void host_give_up(struct host *h);
 
 void asked_free(struct asked *a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What fake.c and fake_store.c share. */
+/* Shared by fake.c and fake_store.c. */
 #ifndef TESTS_FAKE_STORE_H
 #define TESTS_FAKE_STORE_H
 

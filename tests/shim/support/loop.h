@@ -15,7 +15,7 @@ void loop_rest(struct event_base *base, int ms);
 /* A call, and what came of it. */
 struct noted {
 	struct call *c;
-	int ended;		/* how often its end was told */
+	int ended;		/* how many callbacks of its end */
 	int messages;
 	enum fate fate;
 	int status;
@@ -24,7 +24,7 @@ struct noted {
 	char body[64];		/* its beginning */
 };
 
-/* A channel, and what was told of it. */
+/* A channel, and its callbacks. */
 struct noted_channel {
 	struct channel *ch;
 	int told;

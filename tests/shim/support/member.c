@@ -76,7 +76,7 @@ member_end(void)
 	event_base_free(member_base);
 }
 
-/* What is told of a member. */
+/* The callbacks of a member. */
 
 static void
 on_store(enum kv_state state, const char *why, void *arg)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Members of a cluster in one process, over the fake; what they are told. */
+/* Members of a cluster in one process, over the fake, and their callbacks. */
 #ifndef SUPPORT_MEMBER_H
 #define SUPPORT_MEMBER_H
 
@@ -22,7 +22,7 @@ struct member {
 	size_t n_keep, n_kept;
 };
 
-/* One claim, and what was told of it. */
+/* One claim, and its callbacks. */
 struct want {
 	struct member *of;
 	struct claim *c;	/* NULL: it is gone */
@@ -41,7 +41,7 @@ struct want {
 
 extern struct event_base *member_base;
 extern struct fake_store *member_store;
-extern unsigned member_ttl_ms, member_timeout_ms;	/* 1000, 30 */
+extern unsigned member_ttl_ms, member_timeout_ms;	/* at first 1000, 30 */
 
 void member_begin(void);
 void member_end(void);

@@ -5,7 +5,7 @@
 
 #include "shim/member/recipe.h"
 
-/* lost() and failed() are told to who reads the test's output. */
+/* lost() and failed() are printed into the test's output. */
 struct recipe_hooks quiet_hooks(void);
 
 #endif

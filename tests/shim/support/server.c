@@ -182,7 +182,7 @@ after(const struct stream *st, const char *path)
 	return strncmp(st->path, path, n) == 0 ? st->path + n : NULL;
 }
 
-/* What ends or refuses.  False: it is to be answered. */
+/* Ends or refuses the stream.  False: it is to be answered. */
 static bool
 misbehave(struct stream *st)
 {

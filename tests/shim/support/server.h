@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A gRPC server that does what it is told, in the loop of the test: so that a
- * channel meets what etcd does once in a year.
+ * A gRPC server that the test controls, in the test's loop: so that a channel
+ * meets what etcd does once in a year.
  *
- * What it does to a call is in its path:
+ * The path of a call says what it does:
  *
  *	/echo			the message comes back, status 0
  *	/status/N/TEXT		trailers alone: that status and message; in a
