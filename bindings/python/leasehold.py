@@ -119,7 +119,9 @@ class _Item(Structure):
 
 class _LockOpts(Structure):
     _fields_ = [("size", c_size_t), ("renew_ms", c_int64),
-                ("warn_ms", c_int64), ("event", c_void_p), ("arg", c_void_p)]
+                ("warn_ms", c_int64), ("event", c_void_p), ("arg", c_void_p),
+                ("flags", c_uint32), ("reserved", c_uint32),
+                ("session", c_void_p)]
 
 
 class _SessionOpts(Structure):

@@ -125,10 +125,26 @@ struct lh_lock_opts {
 				 * deadline, if not renewed by then; 0: none */
 	lh_lock_fn *event;	/* or NULL */
 	void *arg;
+	uint32_t flags;		/* LH_LOCK_OWN_SESSION */
+	uint32_t reserved;	/* must be 0 */
+	struct lh_session *session; /* its leases are acquired into that, unless
+				     * the acquire names another; or NULL.  It
+				     * stays yours: to be open as long as the
+				     * handle, to be kept, and ended */
 };
 
+/*
+ * lh_lock_opts.flags.  Each acquire makes a named session for the handle, and
+ * acquires into it.  It is kept meanwhile.  lh_lock_session() returns it, so
+ * that other leases can be acquired into it.  They end with the handle's own:
+ * when that is released or lost, or the handle or the attachment is closed, or
+ * this process dies.  (Not with policy live, nor with a lease that is adopted.)
+ */
+#define LH_LOCK_OWN_SESSION	0x1u
+
 #define LH_LOCK_OPTS_INIT \
-	{ sizeof(struct lh_lock_opts), LH_RENEW_THIRD, 0, NULL, NULL }
+	{ sizeof(struct lh_lock_opts), LH_RENEW_THIRD, 0, NULL, NULL, 0, 0, \
+	  NULL }
 
 /* Makes a handle; nothing is acquired yet.  opts NULL: the defaults above.
  * Returns 0; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EPERM (inherited over fork). */
@@ -163,6 +179,8 @@ int lh_lock_adopt(struct lh *lh, const struct lh_lease *lease, int64_t ttl_ms,
  * Acquires the key, as lh_acquire() does.  Returns 0: held, and kept until
  * released or lost.  Errors as lh_acquire(), and:
  *	-EALREADY: this handle holds it;
+ *	with a session of its own those of lh_session_open(); -EINVAL: the
+ *	options name another session;
  *	-EBUSY: another thread is acquiring through this handle;
  *	-ENOMEM: the thread that renews cannot be started;
  *	-EINVAL: its table was closed, or (in a callback) another thread is
@@ -176,11 +194,19 @@ int lh_lock_acquire(struct lh_lock *lock, const struct lh_acquire_opts *opts);
 int lh_lock_release(struct lh_lock *lock);
 
 /*
+ * Returns the session that it acquires into.  Its own is that of the last
+ * acquire: not yours to close or destroy, and of no use (-EINVAL) after the
+ * next acquire or the close.  Returns 0; -ENOENT: it has none, or not yet;
+ * -EINVAL, -EPERM.
+ */
+int lh_lock_session(struct lh_lock *lock, struct lh_session **out);
+
+/*
  * Stops renewing and closes the handle.  A lease that it still holds lasts to
- * its deadline.  When this returns, no callback of the handle is running
- * (except the one that calls it), and none will run.  Returns 0; -EBUSY:
- * another thread is acquiring through it, or (in a callback) is just closing
- * it; -EINVAL, -EPERM.
+ * its deadline, unless it is in a session of the handle's own, which ends.
+ * When this returns, no callback of the handle is running (except the one that
+ * calls it), and none will run.  Returns 0; -EBUSY: another thread is acquiring
+ * through it, or (in a callback) is just closing it; -EINVAL, -EPERM.
  */
 int lh_lock_close(struct lh_lock *lock);
 

@@ -84,8 +84,8 @@ lh_session_info(const struct lh_session *s, struct lh_session_info *info)
 		error = lhi_fail(-EINVAL, "nowhere to put it (NULL)");
 	if (error != 0)
 		return error;
-	return fill_info(&s->lh->v, s->sid, info) != 0 ? lhi_session_fail_ended(s) :
-	    lhi_damaged_or(&s->lh->v, 0);
+	return fill_info(&s->lh->v, s->sid, info) != 0 ?
+	    lhi_session_fail_ended(s) : lhi_damaged_or(&s->lh->v, 0);
 }
 
 int

@@ -64,7 +64,7 @@ check_opts(const struct lh_lock_opts *o, struct lh_lock **out)
 		return lhi_fail(-EINVAL, "renew_ms %lld, warn_ms %lld: at most "
 		    "30 days, and not below 0 (LH_RENEW_THIRD for renew_ms)",
 		    (long long)o->renew_ms, (long long)o->warn_ms);
-	return 0;
+	return lhi_live_session_check(o);
 }
 
 /* Returns a handle with copies of the items; NULL: out of memory. */
@@ -111,6 +111,8 @@ open_handle(struct lh *lh, const struct lh_item *items, size_t n,
 	l->warn_ns = o->warn_ms * NS_PER_MS;
 	l->event = o->event;
 	l->arg = o->arg;
+	l->owns_session = o->flags & LH_LOCK_OWN_SESSION;
+	l->session = o->session;
 	l->epoch = lhi_forks();
 	lhi_live_lock();
 	lhi_live_add(l);
@@ -224,6 +226,9 @@ lh_lock_adopt(struct lh *lh, const struct lh_lease *lease, int64_t ttl_ms,
 
 	if (error == 0)
 		error = check_opts(o, out);
+	if (error == 0 && (o->flags & LH_LOCK_OWN_SESSION))
+		error = lhi_fail(-EINVAL, "a lease that is adopted has a "
+		    "session already (LH_LOCK_OWN_SESSION)");
 	if (error == 0 && (ttl_ms < 1 || ttl_ms > LH_TTL_MAX_MS))
 		error = fail_ttl(ttl_ms);
 	if (error != 0)
@@ -281,6 +286,11 @@ static int
 acquire_leases(struct lh_lock *l, struct lh *lh,
     const struct lh_acquire_opts *opts, struct lh_lease *leases)
 {
+	struct lhi_live_ask ask;
+	int error = lhi_live_session_begin(l, lh, &opts, &ask);
+
+	if (error != 0)
+		return error;
 	return l->many ? lh_acquire_many(lh, l->items, l->n, opts, leases) :
 	    lh_acquire(lh, l->key, opts, leases);
 }
@@ -306,7 +316,10 @@ lh_lock_acquire(struct lh_lock *l, const struct lh_acquire_opts *opts)
 		 * open */
 		(void)lh_release_many(lh, leases, l->n);
 		error = fail_table_closed();
-	} else if (error == 0) {
+	}
+	if (error != 0) {
+		lhi_live_session_end(l);
+	} else {
 		memcpy(l->leases, leases, l->n * sizeof(*leases));
 		l->ttl_ms = opts != NULL ? opts->ttl_ms : DEFAULT_TTL_MS;
 		lhi_live_hold(l);

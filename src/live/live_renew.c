@@ -180,6 +180,7 @@ lhi_live_drop(struct lh_lock *l, enum lh_lock_status status)
 	l->status = status;
 	(void)RB_REMOVE(timers, &timers, l);
 	lhi_wakeup_ignore(l->lh);
+	lhi_live_session_end(l);
 }
 
 void

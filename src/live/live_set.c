@@ -84,6 +84,7 @@ static void
 free_lock(struct lh_lock *l)
 {
 	l->epoch = LIVE_CLOSED;
+	lhi_live_session_free(l);
 	lhi_handle_free(HANDLE_LOCK, l);
 }
 

@@ -76,12 +76,31 @@ struct lh_lock {
 	lh_lock_fn *event;
 	void *arg;
 	struct lhi_live_events calls;	/* not yet passed to event() */
+	bool owns_session;	/* LH_LOCK_OWN_SESSION */
+	struct lh_session *session; /* to acquire into; or NULL */
 	const char *key;	/* of the first item, for sentences */
 	struct lh_lease *leases; /* n of them, as the items */
 	bool many;		/* by lh_lock_open_many(), even if n is 1 */
 	uint32_t n;
 	struct lh_item items[];	/* their keys, and the leases, behind them */
 };
+
+/* The options of an acquire into the handle's session. */
+struct lhi_live_ask {
+	struct lh_acquire_opts opts;
+	struct lh_acquire_more more;
+};
+
+/*
+ * live_session.c.  Checks the options of a handle.  Before an acquire: makes
+ * the handle's own session, and has *opts name the session.  Ends its own, with
+ * the lock held; frees it when the handle is freed.
+ */
+int lhi_live_session_check(const struct lh_lock_opts *o);
+int lhi_live_session_begin(struct lh_lock *l, struct lh *lh,
+    const struct lh_acquire_opts **opts, struct lhi_live_ask *ask);
+void lhi_live_session_end(struct lh_lock *l);
+void lhi_live_session_free(struct lh_lock *l);
 
 /* live_mutex.c. */
 void lhi_live_lock(void);

@@ -11,11 +11,8 @@
 #include <string.h>
 #include <leasehold.h>
 #include "base/error.h"
-#include "base/handle.h"
 #include "base/random.h"
-#include "live/live_set.h"
 #include "live/session_handle.h"
-#include "live/session_renewal.h"
 #include "op/handoff.h"
 #include "shm/damaged.h"
 #include "shm/session_liveness.h"
@@ -205,40 +202,4 @@ lh_session_destroy(struct lh_session *s)
 	done = lhi_session_reclaim(&s->lh->v, s->sid);	/* as above */
 	(void)pthread_setcancelstate(cancel, NULL);
 	return done < 0 ? done : lhi_damaged_or(&s->lh->v, 0);
-}
-
-int
-lh_session_keep(struct lh_session *s, int on)
-{
-	int saved = errno, error = lhi_session_check(s);
-
-	if (error != 0)
-		return error;
-	error = lhi_named_renew(&s->lh->v, s->sid);
-	if (error != 0)
-		return error == -EOVERFLOW ? error : lhi_session_fail_ended(s);
-	if (sh32_load(&s->lh->v.sessions[sid_idx(s->sid)].ttl_ms) == 0)
-		return 0;	/* bound to a process: nothing to renew */
-	lhi_live_lock();
-	if (on != 0)
-		error = lhi_live_thread();
-	if (error == 0 && on != 0)
-		lhi_session_renewal_begin(s);
-	else
-		lhi_session_renewal_end(s);
-	lhi_live_unlock();
-	errno = saved;
-	return error;
-}
-
-void
-lh_session_close(struct lh_session *s)
-{
-	if (s == NULL || s->lh == &lhi_closed_lh)
-		return;
-	lhi_live_lock();
-	lhi_session_renewal_end(s);
-	lhi_live_unlock();
-	s->lh = &lhi_closed_lh;
-	lhi_handle_free(HANDLE_SESSION, s);
 }

@@ -10,6 +10,7 @@
 #include <bsd/sys/queue.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/handle.h"
 #include "live/session_renewal.h"
 #include "live/live_set.h"
 #include "shm/session_named.h"
@@ -46,6 +47,14 @@ lhi_session_renewal_end(struct lh_session *s)
 	s->kept = false;
 	if (TAILQ_EMPTY(&kept))
 		lhi_wakeup_wake();	/* to linger, and end */
+}
+
+void
+lhi_session_free(struct lh_session *s)
+{
+	lhi_session_renewal_end(s);
+	s->lh = &lhi_closed_lh;
+	lhi_handle_free(HANDLE_SESSION, s);
 }
 
 bool

@@ -193,7 +193,7 @@ class World:
             "lh_open_opts": ("8I3Q", self.macros["LH_LIVENESS_FD"], 0o600,
                              1024, 64, 4096, 0, none, 0, 0, 0, 0),
             "lh_acquire_opts": ("4I3q2Q", 0, 0, 0, 0, 60000, 2000, 0, 0, 0),
-            "lh_lock_opts": ("2q2Q", -1, 0, 0, 0),
+            "lh_lock_opts": ("2q2Q2IQ", -1, 0, 0, 0, 0, 0, 0),
             "lh_session_opts": ("2I2q", 0, 0, 60000, 0),
             "lh_log_opts": ("2I2Qq", 0, 0, 0, 0, -2 ** 63),
         }[tag]

@@ -13,6 +13,7 @@ static struct lh *lh;
 static void
 nulls(void)
 {
+	struct lh_session *session;
 	struct lh_lock_state s = { .size = sizeof(s) };
 	struct lh_event e = LH_EVENT_INIT;
 	struct lh_watch *w = NULL;
@@ -30,6 +31,7 @@ nulls(void)
 	is(lh_lock_state(NULL, &s), -EINVAL, "state");
 	is(lh_lock_renew_every(NULL, 0), -EINVAL, "renew_every");
 	is(lh_lock_extend(NULL, 1, NULL), -EINVAL, "extend");
+	is(lh_lock_session(NULL, &session), -EINVAL, "session");
 	is(lh_lock_watch(NULL, 0, &w), -EINVAL, "watch");
 	is(lh_watch_fd(NULL), -EINVAL, "fd");
 	is(lh_watch_next(NULL, &e), -EINVAL, "next");
@@ -60,6 +62,9 @@ bad_options(void)
 	o.renew_ms = 0;
 	o.warn_ms = -1;
 	is(lh_lock_open(lh, "k", &o, &l), -EINVAL, "warn_ms");
+	o.warn_ms = 0;
+	o.reserved = 1;
+	is(lh_lock_open(lh, "k", &o, &l), -EINVAL, "reserved");
 	ok(l == NULL, "nothing is written");
 	is(lh_lock_open(lh, "k", NULL, &l), 0, "a handle");
 	a.ttl_ms = 0;

@@ -36,6 +36,18 @@ keep_lease(struct lh *lh, const struct lh_lease *lease, struct lh_lock **lock)
 	return lh_lock_adopt(lh, lease, 10000, &o, lock);
 }
 
+/* Acquires another key that ends with this handle's, LH_LOCK_OWN_SESSION. */
+static int
+acquire_beside(struct lh *lh, struct lh_lock *lock, struct lh_lease *lease)
+{
+	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	struct lh_acquire_more m = LH_ACQUIRE_MORE_INIT;
+	int e = lh_lock_session(lock, &m.session);
+
+	o.more = &m;
+	return e != 0 ? e : lh_acquire(lh, "scratch-disk", &o, lease);
+}
+
 /* Asks for ten minutes, and prints when they end. */
 static int
 ask_for_more_time(struct lh_lock *lock)
