@@ -63,6 +63,17 @@ print_count(const char *label, uint32_t n, uint32_t max, const char *what)
 	    what);
 }
 
+/* Prints how many keys are held and waited for, and for how long. */
+static void
+print_load(const struct lh_stats *s)
+{
+	char span[SPAN_MAX];
+
+	printf("%-10s%" PRIu32 " of them held, %" PRIu32 " waiting%s%s\n", "",
+	    s->held, s->waiters, s->waiters == 0 ? "" : ", the longest for ",
+	    s->waiters == 0 ? "" : text_span(span, s->longest_wait_ns));
+}
+
 /* Formats "2.2 MB", in units of 10^6, rounded down to a tenth. */
 static void
 print_size(const char *before, uint64_t bytes, const char *after)
@@ -113,6 +124,7 @@ print_text(struct lh *lh, const struct lh_stats *s,
 
 	printf("%-10s%s\n", "table", lh_table_name(lh));
 	print_count("keys", s->keys, s->max_keys, "");
+	print_load(s);
 	print_count("sessions", s->sessions, s->max_sessions, "");
 	printf("%-10sthe kernel tells waiters of the death of %" PRIu32
 	    " of them\n", "", s->deaths_told);
@@ -156,7 +168,7 @@ print_json(struct lh *lh, const struct lh_stats *s, bool sessions)
 	json_t *o;
 
 	o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, "
-	    "s:b, s:I, s:s, s:I}",
+	    "s:b, s:I, s:s, s:I, s:I, s:I}",
 	    "table", lh_table_name(lh),
 	    "keys", (json_int_t)s->keys, "max_keys", (json_int_t)s->max_keys,
 	    "sessions", (json_int_t)s->sessions,
@@ -168,14 +180,17 @@ print_json(struct lh *lh, const struct lh_stats *s, bool sessions)
 	    "clock", show_clock(s->clock), "damaged", (int)s->damaged,
 	    "reaper_pid", (json_int_t)s->reaper_pid,
 	    "tokens", show_tokens(s->tokens_global), "life_left_s",
-	    (json_int_t)(s->life_left_ns / 1000000000));
+	    (json_int_t)(s->life_left_ns / 1000000000),
+	    "held", (json_int_t)s->held, "waiters", (json_int_t)s->waiters);
 	if (o != NULL && s->reaper_pid != 0 &&
 	    json_object_set_new(o, "reaper_ms",
 	    json_integer(s->reaper_ms)) != 0) {
 		json_decref(o);
 		o = NULL;
 	}
-	if (o != NULL && (show_set_u64(o, "bytes_used", s->bytes_used) != 0 ||
+	if (o != NULL && (show_set_u64(o, "longest_wait_ms",
+	    (uint64_t)s->longest_wait_ns / 1000000) != 0 ||
+	    show_set_u64(o, "bytes_used", s->bytes_used) != 0 ||
 	    show_set_u64(o, "bytes", s->bytes) != 0 ||
 	    show_set_u64(o, "token_base", s->token_base) != 0 ||
 	    show_set_u64(o, "token_ceiling", s->token_ceiling) != 0 ||

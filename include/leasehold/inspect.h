@@ -288,6 +288,10 @@ struct lh_stats {
 	int64_t life_left_ns;	/* for so long it can still grant and extend
 				 * leases: nine years from its making; 0: no
 				 * longer, -EOVERFLOW */
+	uint32_t held;		/* keys that are held on this host */
+	uint32_t waiters;	/* waits for all keys */
+	int64_t longest_wait_ns; /* the oldest of these waits has lasted so
+				 * long; 0: there is none */
 };
 
 /* Reads the counters and sizes. Returns 0; -EINVAL, -EPERM; -EUCLEAN: this is

@@ -8,6 +8,7 @@
 #include "api/stats_api.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "inspect/load.h"
 #include "prim/robust_list.h"
 #include "proc/claim_cache.h"
 #include "shm/damaged.h"
@@ -43,8 +44,9 @@ flush_own_counters(struct lh *lh)
 		lhi_claim_cache_flush_counts(m);
 }
 
+/* Counts the keys, those of them that are held, and their latest token. */
 static void
-count_keys(struct lhi_view *v, struct lh_stats *st)
+count_keys(struct lhi_view *v, int64_t now_ns, struct lh_stats *st)
 {
 	for (uint32_t i = 0; i < SHM_SHARDS; i++) {
 		uint64_t floor = sh64_load(&v->hdr->floor[i]);
@@ -58,6 +60,7 @@ count_keys(struct lhi_view *v, struct lh_stats *st)
 		if (word_mode(w) == WORD_NONE)
 			continue;
 		st->keys++;
+		st->held += lhi_load_is_held(v, &v->slots[i], w, now_ns);
 		token = lhi_lock_token(&v->slots[i], w);
 		if (token > st->token_latest && !lhi_right_has(&v->slots[i]))
 			st->token_latest = token;
@@ -84,9 +87,14 @@ void
 lhi_stats_of(struct lhi_view *v, struct lh_stats *stats)
 {
 	struct lh_stats st = { .size = sizeof(st) };
+	int64_t now_ns = lhi_now_ns(v);
+	struct lhi_load load = { 0 };
 
 	st.max_keys = v->geo.n_slots - 1;
-	count_keys(v, &st);
+	count_keys(v, now_ns, &st);
+	lhi_load_count_waiters(v, now_ns, &load);
+	st.waiters = load.waiters;
+	st.longest_wait_ns = load.longest_wait_ns;
 	count_sessions(v, &st);
 	st.max_leases = v->geo.n_claims - SHM_CHUNK;
 	for (uint32_t i = 1; i < lhi_chunks_ready(v); i++)
@@ -107,11 +115,11 @@ lhi_stats_of(struct lhi_view *v, struct lh_stats *stats)
 	    LH_FENCE_THERE;
 	st.hold_times = (sh32_load(&v->hdr->options) & SHM_OPT_HOLD_TIMES) != 0;
 	st.reaper_pid = sh32_load_rlx(&v->hdr->reaper_pid);
-	st.reaper_ms = (uint32_t)(lhi_now_ns(v) / NS_PER_MS) -
+	st.reaper_ms = (uint32_t)(now_ns / NS_PER_MS) -
 	    sh32_load_rlx(&v->hdr->reaper_ms);
 	st.log_grants = (sh32_load(&v->hdr->flags) & SHM_LOG_GRANTS) != 0;
 	st.tokens_global = lhi_view_global(v);
-	st.life_left_ns = lhi_table_age_left_ns(v, lhi_now_ns(v));
+	st.life_left_ns = lhi_table_age_left_ns(v, now_ns);
 	if (st.life_left_ns < 0)
 		st.life_left_ns = 0;
 	lhi_counters_table(v, &st.counters);

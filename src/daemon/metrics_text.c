@@ -32,6 +32,8 @@ struct metric {
 static const struct metric metrics[] = {
 	GAUGE("keys", keys, "Keys in the table, held or not."),
 	GAUGE("keys_max", max_keys, "Most keys that the table can have."),
+	GAUGE("keys_held", held, "Keys that are held on this host."),
+	GAUGE("waiters", waiters, "Waits for keys."),
 	GAUGE("sessions", sessions, "Sessions, alive or not reclaimed yet."),
 	GAUGE("sessions_max", max_sessions, "Most sessions that the table can "
 	    "have."),
@@ -45,8 +47,6 @@ static const struct metric metrics[] = {
 	GAUGE("memory_max_bytes", bytes, "Most shared memory that the table "
 	    "can use."),
 	GAUGE("damaged", damaged, "1 if the table is damaged."),
-	GAUGE("life_left_nanoseconds", life_left_ns,
-	    "Time for which the table can still grant leases."),
 	COUNTER("acquisitions_total", acquired, NULL,
 	    "Leases granted, exclusive or shared."),
 	COUNTER("shared_acquisitions_total", shared, NULL,
@@ -119,6 +119,22 @@ print_seconds(FILE *out, uint64_t us)
 	fprintf(out, "%" PRIu64 ".%06" PRIu64, us / 1000000, us % 1000000);
 }
 
+/* Prints a gauge of seconds for each table; `at` is the offset of its
+ * nanoseconds in struct lh_stats. */
+static void
+print_span(FILE *out, const char *name, const char *help, size_t at,
+    const struct metrics_table *t, size_t n)
+{
+	print_head(out, name, "gauge", help);
+	for (size_t i = 0; i < n; i++) {
+		int64_t ns = *(const int64_t *)((const char *)&t[i].stats + at);
+
+		fprintf(out, "%s{table=\"%s\"} ", name, t[i].name);
+		print_seconds(out, (uint64_t)ns / 1000);
+		fprintf(out, "\n");
+	}
+}
+
 static void
 print_histogram(FILE *out, const char *name, const char *table,
     const uint64_t class[LH_HISTOGRAM], uint64_t sum_us, bool hold)
@@ -181,5 +197,11 @@ metrics_print(FILE *out, const struct metrics_table *t, size_t n)
 			    metric_value(&t[i].stats, m));
 	}
 	print_ceiling(out, t, n);
+	print_span(out, "leasehold_longest_wait_seconds",
+	    "How long the oldest wait has lasted; 0 if nobody waits.",
+	    offsetof(struct lh_stats, longest_wait_ns), t, n);
+	print_span(out, "leasehold_life_left_seconds",
+	    "Time for which the table can still grant leases.",
+	    offsetof(struct lh_stats, life_left_ns), t, n);
 	print_histograms(out, t, n);
 }

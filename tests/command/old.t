@@ -31,7 +31,7 @@ like "$out" "life      304 days more, then nothing is granted here" \
 run lh fsck
 is "$status" 0 "the table is sound"
 like "$err" "warning: 304 days more" "  and fsck warns"
-like "$(lh stats --prometheus)" "leasehold_life_left_nanoseconds" "a metric"
+like "$(lh stats --prometheus)" "leasehold_life_left_seconds" "a metric"
 run lh run k true
 is "$status" 0 "leases are granted"
 at 3306
