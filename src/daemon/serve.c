@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The socket from which metrics are read.  The loops of both daemons call it.
+ * Answers the clients that read metrics.  The loops of both daemons call it;
+ * serve_listen.c has the sockets that clients connect to.
  *
  * A client that connects gets the text of metrics_page.c, and then the
  * connection is closed.  If it first sends GET, it gets the text as an HTTP/1.0
@@ -19,9 +20,6 @@
  *   one always gets in; and
  * - all clients get the same text, which is made anew when it is older than
  *   half a second.
- *
- * A path where nobody answers (left by a killed daemon) may be replaced,
- * because the pid file excludes another daemon that is just starting.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -30,20 +28,14 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
-#include <bsd/string.h>
-#include "daemon_log.h"
 #include "now.h"
-#include "paths.h"
 #include "serve.h"
+#include "serve_listen.h"
 
 #define READERS_MAX 16
 #define REQUEST_MAX 4096
 #define SILENCE_NS (100 * NS_PER_MS)	/* after that no GET is expected */
-#define REST_NS NS_PER_SEC		/* pause when there are no
-					 * descriptors */
 #define PATIENCE_NS (3 * NS_PER_SEC)	/* for everything */
 
 enum reader_state { UNUSED, ASKED, TOLD };
@@ -61,13 +53,8 @@ struct reader {
 };
 
 static struct reader readers[READERS_MAX];
-static int epoll_fd, listen_fd = -1;
-static int64_t deaf_ns;		/* not listening until then; 0: listening */
-static uint32_t listener_kind, reader_kind;
-static char path[SOCKET_PATH_MAX];
-static unsigned path_mode;
-static dev_t path_dev;
-static ino_t path_ino;
+static int epoll_fd;
+static uint32_t reader_kind;
 
 static void
 close_reader(struct reader *r)
@@ -221,56 +208,10 @@ find_free_reader(void)
 	return oldest;
 }
 
-void
-serve_accept(void)
-{
-	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct epoll_event ev = { .events = EPOLLIN };
-	struct reader *r;
-
-	if (fd < 0) {
-		/* out of descriptors: the listener would stay readable, so stop
-		 * watching it */
-		if (errno == EMFILE || errno == ENFILE) {
-			(void)epoll_ctl(epoll_fd, EPOLL_CTL_DEL, listen_fd,
-			    NULL);
-			deaf_ns = mono_ns() + REST_NS;
-		}
-		return;
-	}
-	r = find_free_reader();
-	memset(r, 0, offsetof(struct reader, request));
-	r->page = NULL;
-	r->fd = fd;
-	r->state = ASKED;
-	r->since_ns = mono_ns();
-	r->until_ns = r->since_ns + SILENCE_NS;
-	ev.data.u64 = (uint64_t)reader_kind << 32 | (uint32_t)(r - readers);
-	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0)
-		close_reader(r);
-}
-
-/* Watches the listener again. */
-static int
-restore_listener(void)
-{
-	struct epoll_event ev = { .events = EPOLLIN,
-	    .data.u64 = (uint64_t)listener_kind << 32 };
-
-	deaf_ns = 0;
-	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, listen_fd, &ev) == 0 ? 0 :
-	    -errno;
-}
-
 int64_t
 serve_run(int64_t now_ns)
 {
-	int64_t next_ns = INT64_MAX;
-
-	if (deaf_ns > 0 && deaf_ns <= now_ns)
-		(void)restore_listener();
-	if (deaf_ns > 0)
-		next_ns = deaf_ns;
+	int64_t next_ns = serve_listen_run(now_ns);
 
 	for (struct reader *r = readers; r < readers + READERS_MAX; r++) {
 		if (r->state != UNUSED && r->until_ns <= now_ns) {
@@ -287,91 +228,61 @@ serve_run(int64_t now_ns)
 	return next_ns;
 }
 
-static int
-open_listener(void)
-{
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	struct stat st;
-	mode_t mask;
-	int fd, e;
-
-	(void)strlcpy(at.sun_path, path, sizeof(at.sun_path));
-	e = paths_take_socket(path, SOCK_STREAM);
-	if (e != 0)
-		return e;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	mask = umask(~path_mode & 0777);
-	e = bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0 ? 0 : -errno;
-	(void)umask(mask);
-	if (e != 0) {
-		(void)close(fd);
-		return e;
-	}
-	listen_fd = fd;
-	e = listen(fd, 64) != 0 || lstat(path, &st) != 0 ? -errno :
-	    restore_listener();
-	if (e != 0) {
-		(void)close(fd);
-		(void)unlink(path);
-		listen_fd = -1;
-		return e;
-	}
-	path_dev = st.st_dev;
-	path_ino = st.st_ino;
-	return 0;
-}
-
 void
 serve_begin(int fd, uint32_t listener, uint32_t reader, metrics_page_fn *write)
 {
 	epoll_fd = fd;
-	listener_kind = listener;
 	reader_kind = reader;
+	serve_listen_begin(fd, listener);
 	metrics_page_begin(write);
 }
 
-void
-serve_configure(const char *new_path, unsigned mode)
+unsigned
+serve_adopt(const char *name)
 {
-	char why[PATHS_ERROR_MAX];
-	int e;
+	return serve_listen_adopt(name);
+}
 
-	if (listen_fd >= 0 && strcmp(new_path, path) == 0 && mode == path_mode)
+void
+serve_accept(uint32_t i)
+{
+	int fd = serve_listen_accept(i);
+	struct epoll_event ev = { .events = EPOLLIN };
+	struct reader *r;
+
+	if (fd < 0)
 		return;
-	serve_end();
-	(void)strlcpy(path, new_path, sizeof(path));
-	path_mode = mode;
-	if (path[0] == '\0')
+	r = find_free_reader();
+	memset(r, 0, offsetof(struct reader, request));
+	r->page = NULL;
+	r->fd = fd;
+	r->state = ASKED;
+	r->since_ns = mono_ns();
+	r->until_ns = r->since_ns + SILENCE_NS;
+	ev.data.u64 = (uint64_t)reader_kind << 32 | (uint32_t)(r - readers);
+	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0)
+		close_reader(r);
+}
+
+static void
+close_readers(void)
+{
+	for (struct reader *r = readers; r < readers + READERS_MAX; r++)
+		close_reader(r);
+}
+
+void
+serve_configure(const char *path, unsigned mode)
+{
+	if (serve_listen_is_at(path, mode))
 		return;
-	if (paths_make_directory(path, why) != 0) {
-		log_line(LOG_ERR, "no metrics: %s", why);
-		return;
-	}
-	e = open_listener();
-	if (e != 0)
-		log_line(LOG_ERR, "no metrics: cannot listen at %s: %s; set "
-		    "another path with key 'metrics'", path, e == -EEXIST ?
-		    "the path exists and is no socket" : strerror(-e));
-	else
-		log_line(LOG_DEBUG, "metrics at %s", path);
+	close_readers();
+	serve_listen_at(path, mode);
 }
 
 void
 serve_end(void)
 {
-	struct stat st;
-
-	for (struct reader *r = readers; r < readers + READERS_MAX; r++)
-		close_reader(r);
-	if (listen_fd < 0)
-		return;
-	(void)close(listen_fd);
-	listen_fd = -1;
-	deaf_ns = 0;
-	/* unless something else has that path now */
-	if (lstat(path, &st) == 0 && st.st_dev == path_dev &&
-	    st.st_ino == path_ino)
-		(void)unlink(path);
+	close_readers();
+	serve_listen_end();
 }

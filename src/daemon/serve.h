@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include "metrics_page.h"
 
-/* Sets the epoll set.  Events of the listener carry `listener` << 32, those of
- * clients `reader` << 32 | index.  `write` writes the text. */
+/* Sets the epoll set.  Events of listener i carry `listener` << 32 | i, those
+ * of client i `reader` << 32 | i.  `write` writes the text. */
 void serve_begin(int epoll_fd, uint32_t listener, uint32_t reader,
     metrics_page_fn *write);
 
@@ -15,8 +15,12 @@ void serve_begin(int epoll_fd, uint32_t listener, uint32_t reader,
  * goes on. */
 void serve_configure(const char *path, unsigned mode);
 
-/* Accepts a connection. */
-void serve_accept(void);
+/* Also serves at the sockets of that name that the service manager has opened.
+ * Returns how many there are. */
+unsigned serve_adopt(const char *name);
+
+/* Accepts a connection at listener i. */
+void serve_accept(uint32_t i);
 /* Reads from or writes to client i, which is ready. */
 void serve_ready(uint32_t i);
 

@@ -275,7 +275,7 @@ wait_for_events(struct conf *conf, const struct conf_args *args, int timeout)
 			table_pass_wake(which);
 			break;
 		case LISTENER:
-			serve_accept();
+			serve_accept(which);
 			break;
 		case READER:
 			serve_ready(which);
@@ -330,11 +330,16 @@ reaper_loop_run(struct conf *conf, const struct conf_args *args,
     void (*ready)(void))
 {
 	int error = set_up();
+	unsigned n_passed;
 
 	if (error != 0)
 		return error;
 	tables_begin(epoll_fd, TABLE);
 	serve_begin(epoll_fd, LISTENER, READER, reaper_metrics_write);
+	n_passed = serve_adopt("metrics");
+	if (n_passed > 0)
+		log_line(LOG_INFO, "metrics at %u socket%s of the service "
+		    "manager", n_passed, n_passed == 1 ? "" : "s");
 	watchdog_ns = notify_watchdog_ns();
 	apply_conf(conf);
 	ready();

@@ -162,10 +162,12 @@ on_metrics(evutil_socket_t fd, short what, void *arg)
 	int n = epoll_wait(epoll_fd, ev, EVENTS_MAX, 0);
 
 	for (int i = 0; i < n; i++) {
+		uint32_t which = (uint32_t)ev[i].data.u64;
+
 		if (ev[i].data.u64 >> 32 == LISTENER)
-			serve_accept();
+			serve_accept(which);
 		else
-			serve_ready((uint32_t)ev[i].data.u64);
+			serve_ready(which);
 	}
 }
 

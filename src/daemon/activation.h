@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* Sockets that the service manager has opened: see activation.c. */
+#ifndef DAEMON_ACTIVATION_H
+#define DAEMON_ACTIVATION_H
+
+/* Takes the listening sockets of that name, at most `max`, into fds.  Returns
+ * how many there are. */
+unsigned activation_take(const char *name, int *fds, unsigned max);
+
+#endif
