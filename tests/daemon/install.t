@@ -29,7 +29,8 @@ is "$(uniq -d "$dir/listed")" "" "  each once"
 for f in include/*.h* include/leasehold/* doc/man/*.[1-8] doc/*.md doc/conf/* \
     doc/man/examples/* build/man/man[37]/* bindings/python/*.py LICENSE \
     README.md CHANGELOG.md tools/completion/* src/*/*.sysusers \
-    src/*/*.tmpfiles src/*/*.service.in src/*/*/*.service.in src/*.pc.in; do
+    src/*/*.tmpfiles src/*/*.service.in src/*/*/*.service.in \
+    src/*/*.socket.in src/*.pc.in; do
 	grep -q " @\?$f " "$dir/list" || echo "$f"
 done >"$dir/missing"
 is "$(cat "$dir/missing")" "" "no file of the tree is forgotten"

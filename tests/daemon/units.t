@@ -15,6 +15,8 @@ for f in sbin/leasehold-reaperd share/man/man8/leasehold-reaperd.8 \
     share/man/man5/leasehold-reaperd.conf.5 lib/sysusers.d/leasehold-reaperd.conf \
     lib/tmpfiles.d/leasehold-reaperd.conf \
     lib/systemd/system/leasehold-reaperd.service \
+    lib/systemd/system/leasehold-reaperd-metrics.socket \
+    lib/systemd/system/leasehold-table.service \
     lib/systemd/user/leasehold-reaperd.service sbin/leasehold-shimd \
     share/man/man8/leasehold-shimd.8 share/man/man5/leasehold-shimd.conf.5 \
     lib/systemd/system/leasehold-shimd@.service \
@@ -44,6 +46,32 @@ for u in "$system" "$user"; do
 	is "$status" 0 "  with options that it has"
 done
 
+# The machine's table: what makes it has the options, and the reaper comes after.
+table_unit=$root/usr/lib/systemd/system/leasehold-table.service
+makes=$(sed -n 's/^ExecStart=//p' "$table_unit")
+ok "the table's unit starts what is installed" test -x "$root${makes%% *}"
+options=$(sed 's/--system --table default/--table '"$LEASEHOLD_TABLE"'/
+    s/--group leasehold/--group '"$(id -gn)"'/
+    s,--durable,--fence-dir '"$dir"'/fence,' <<<"${makes#* }")
+for _ in once again; do
+	# shellcheck disable=SC2086
+	run "$root${makes%% *}" $options
+	is "$status$err" 0 "  with options that it has"
+done
+is "$(stat -c %a "$(object)")" 660 "  for the group"
+for d in Wants After; do
+	ok "the reaper's unit: $d" grep -qx "$d=leasehold-table.service" "$system"
+done
+metrics_unit=$root/usr/lib/systemd/system/leasehold-reaperd-metrics.socket
+for d in Service=leasehold-reaperd.service FileDescriptorName=metrics \
+    IPAddressDeny=any IPAddressAllow=localhost; do
+	ok "the metrics' socket: $d" grep -qx "$d" "$metrics_unit"
+done
+like "$(sed -n 's/^ListenStream=//p' "$metrics_unit")" 127.0.0.1: \
+    "  it listens on loopback alone"
+ok "  it is for a socket unit to open, not for the service" grep -qx \
+    RestrictAddressFamilies=AF_UNIX "$system"
+
 # The shim's: the same bar.  The machine's makes its table first, as root.
 before=$(sed -n 's/^ExecStartPre=+//p' \
     "$root/usr/lib/systemd/system/leasehold-shimd@.service")
@@ -71,6 +99,9 @@ if command -v systemd-analyze >/dev/null; then
 	run systemd-analyze security --offline=yes --threshold=20 "$system"
 	is "$status" 0 "exposure at most 2.0"
 	diag "$(grep Overall <<<"$out")"
+	run systemd-analyze security --offline=yes --threshold=20 "$table_unit"
+	is "$status" 0 "the exposure of what makes the table is at most 2.0"
+	diag "$(grep Overall <<<"$out")"
 	# it looks for what the units start in the machine's root
 	mkdir -p "$dir/units/system" "$dir/units/user"
 	for u in system user; do
@@ -78,6 +109,14 @@ if command -v systemd-analyze >/dev/null; then
 		    s|^Documentation=.*||" \
 		    "$root/usr/lib/systemd/$u/leasehold-reaperd.service" \
 		    >"$dir/units/$u/leasehold-reaperd.service"
+	done
+	sed "s|^ExecStart=/usr|ExecStart=$root/usr|; s|^Documentation=.*||" \
+	    "$table_unit" >"$dir/units/system/leasehold-table.service"
+	sed "s|^Documentation=.*||" "$metrics_unit" \
+	    >"$dir/units/system/leasehold-reaperd-metrics.socket"
+	for u in leasehold-table.service leasehold-reaperd-metrics.socket; do
+		run systemd-analyze verify "$dir/units/system/$u"
+		is "$status$err" 0 "systemd understands $u"
 	done
 	run systemd-analyze verify "$dir/units/system/leasehold-reaperd.service"
 	is "$status$err" 0 "systemd understands the machine's unit"
