@@ -169,6 +169,7 @@ help:
 	@echo 'make		build the library and the command in build/release'
 	@echo 'make bench	how fast, beside what; QUICK=1, TSV=1'
 	@echo 'make bench-curves	draw doc/img: how costs grow (6 min, a quiet machine); QUICK=1'
+	@echo 'make screenshot	draw doc/img/top*.svg anew'
 	@echo 'make bench-check	instructions of the hot pairs, against bench/count/record; bench-update'
 	@echo 'make install	to $(PREFIX); DESTDIR is honoured'
 	@echo 'make dist	a tarball in build/, the same bytes each time'
@@ -814,6 +815,10 @@ CURVES_TO ?= $(if $(QUICK),build/curves,doc/img)
 bench-curves: deps-curves
 	$(sub) $(CURVES)
 	@bench/curves/run $(CURVES) $(CURVES_TO) $(if $(QUICK),--quick)
+# `leasehold top`, as it looks
+.PHONY: screenshot
+screenshot: deps-curves $(TOOL)
+	@tools/screenshot
 NEEDS_curves = $(CURVES)
 check-curves: deps-curves
 	$(call ready,curves)

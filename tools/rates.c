@@ -119,7 +119,6 @@ int
 rates_read(struct rates *l, struct lh *lh, const struct rates *before)
 {
 	struct rates_key **busy;
-	size_t i;
 	int e;
 
 	l->n = l->n_busy = 0;
@@ -141,13 +140,21 @@ rates_read(struct rates *l, struct lh *lh, const struct rates *before)
 	if (busy == NULL)
 		return -ENOMEM;
 	l->busy = busy;
-	for (i = 0; i < l->n; i++) {
+	rates_select(l, "");
+	return 0;
+}
+
+void
+rates_select(struct rates *l, const char *part)
+{
+	l->n_busy = 0;
+	for (size_t i = 0; l->busy != NULL && i < l->n; i++) {
 		struct rates_key *k = &l->keys[i];
 
-		if (k->holders > 0 || k->waiters > 0 || k->grants > 0)
+		if ((k->holders > 0 || k->waiters > 0 || k->grants > 0) &&
+		    strstr(k->key, part) != NULL)
 			l->busy[l->n_busy++] = k;
 	}
-	return 0;
 }
 
 void
@@ -229,6 +236,13 @@ append_column(char *buf, size_t at, const char *text, int columns)
 		buf[at++] = ' ';
 	buf[at] = '\0';
 	return at;
+}
+
+const char *
+rates_fit(char buf[RATES_LINE_MAX], const char *text, int columns)
+{
+	(void)append_column(buf, 0, text, columns);
+	return buf;
 }
 
 const char *

@@ -41,12 +41,16 @@ struct rates {
 /* Reads the table.  Rates cover the time since `before`, if that was ever
  * filled.  Returns 0 or -errno. */
 int rates_read(struct rates *l, struct lh *lh, const struct rates *before);
+/* Leaves in l->busy only keys that are in use and contain that text. */
+void rates_select(struct rates *l, const char *part);
 void rates_sort(struct rates *l, enum rates_order order);
 void rates_free(struct rates *l);
 
 /* Writes a line for people, `columns` wide (at most RATES_LINE_MAX - 1 bytes):
- * two lines about the table, the heading, one for each entry of l->busy. */
+ * a text as it is, two lines about the table, the heading, one for each entry
+ * of l->busy. */
 #define RATES_LINE_MAX 2048
+const char *rates_fit(char buf[RATES_LINE_MAX], const char *text, int columns);
 const char *rates_table_line(char buf[RATES_LINE_MAX], const struct rates *l,
     const char *table, int columns);
 const char *rates_total_line(char buf[RATES_LINE_MAX], const struct rates *l,

@@ -2,15 +2,13 @@
 /*
  * `leasehold top`: shows the busiest keys of a table, repeatedly.
  *
- * On a terminal it draws with ncurses; with -b it prints the same lines
+ * On a terminal it draws them (top_screen.c); with -b it prints the same lines
  * (rates.c), so that a test of one form covers both.  Each sample opens the
  * table anew, because a removed one would look idle.
  *
  * It takes a tenth of a processor at most: the pause before the next sample is
  * at least ten times as long as the last one took.
  */
-#include <curses.h>
-#undef KEY_MAX			/* ncurses' last key; ours is a length */
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -21,6 +19,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <bsd/string.h>
 #include <leasehold.h>
 #include "daemon/exit_status.h"
 #include "daemon/number.h"
@@ -30,6 +29,7 @@
 #include "output.h"
 #include "parse.h"
 #include "rates.h"
+#include "top_screen.h"
 #include "verbs.h"
 
 #define BATCH_COLUMNS 100
@@ -40,10 +40,12 @@ static const char help[] =
 "\n"
 "Shows the keys of a table that are held or waited for, or were held since\n"
 "the last sample, and how often; the longest queues first.\n"
-"Keys: q ends; w, h, g, k: by waiters, time held, grants a second, name.\n"
+"Keys: q ends; w, h, g, k: by waiters, time held, grants a second, name;\n"
+"/: filter; arrows and Enter: one key, its holders and waiters; Esc: back.\n"
 "\n"
 "  -b, --batch       print it, for files and pipes, instead of drawing it\n"
 "  -d, --delay TIME  time between two samples; default 1s\n"
+"  -f, --filter TEXT only keys that contain TEXT\n"
 "  -n, --count N     end after N samples\n"
 "      --sort WHAT   waiters, held, grants or key\n"
 "      --json        print one JSON object on a line for each sample\n"
@@ -57,8 +59,8 @@ struct top {
 	bool batch;
 	int64_t delay_ms;
 	uint64_t count;		/* samples; 0: no end */
-	enum rates_order order;
-	SCREEN *screen;		/* NULL: print */
+	bool on_screen;		/* else print */
+	struct top_view view;
 };
 
 static volatile sig_atomic_t interrupted;
@@ -98,23 +100,6 @@ print_json(const struct rates *l, struct lh *lh)
 	return output_flush(EX_YES);
 }
 
-static void
-draw_screen(const struct rates *l, const char *table)
-{
-	char line[RATES_LINE_MAX];
-	int row = 4;
-
-	erase();
-	mvaddstr(0, 0, rates_table_line(line, l, table, COLS));
-	mvaddstr(1, 0, rates_total_line(line, l, COLS));
-	attron(A_REVERSE);
-	mvaddnstr(3, 0, rates_heading(line, COLS), -1);
-	attroff(A_REVERSE);
-	for (size_t i = 0; i < l->n_busy && row < LINES; i++, row++)
-		mvaddstr(row, 0, rates_key_line(line, l->busy[i], COLS));
-	refresh();
-}
-
 static int64_t
 mono_ms(void)
 {
@@ -124,22 +109,6 @@ mono_ms(void)
 	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
 }
 
-/* Handles a key press. Returns true if the screen must be drawn again. */
-static bool
-handle_key(struct top *t, int c)
-{
-	static const char letters[] = "whgk";
-	const char *p = strchr(letters, c);
-
-	if (c == 'q' || c == 'Q')
-		interrupted = 1;
-	else if (c > 0 && c < 128 && p != NULL)
-		t->order = (enum rates_order)(p - letters);
-	else if (c != KEY_RESIZE)
-		return false;
-	return true;
-}
-
 /* Sleeps until the next sample is due, or the program is to end. */
 static void
 pause_until(struct top *t, struct rates *l, int64_t at_ms)
@@ -147,20 +116,21 @@ pause_until(struct top *t, struct rates *l, int64_t at_ms)
 	for (;;) {
 		int64_t left = at_ms - mono_ms();
 
-		if (left <= 0 || interrupted)
+		if (left <= 0 || interrupted || t->view.stale)
 			return;
-		if (t->screen == NULL) {
+		if (!t->on_screen) {
 			struct timespec ts = { left / 1000,
 			    left % 1000 * 1000000 };
 
 			(void)nanosleep(&ts, NULL);
 			continue;
 		}
-		timeout(left > 1000 ? 1000 : (int)left);
-		if (handle_key(t, getch()) && !interrupted) {
-			rates_sort(l, t->order);
-			draw_screen(l, open_table_name(&t->table));
-		}
+		if (top_screen_wait(&t->view, l, left > 1000 ? 1000 :
+		    (int)left))
+			top_screen_draw(&t->view, l,
+			    open_table_name(&t->table));
+		if (t->view.ended)
+			interrupted = 1;
 	}
 }
 
@@ -175,9 +145,14 @@ read_and_show(struct top *t, struct rates *l, const struct rates *before)
 		e = rates_read(l, lh, before);
 		if (e == -EAGAIN)
 			e = 0;		/* skip this sample */
-		rates_sort(l, t->order);
-		if (e == 0 && t->screen != NULL)
-			draw_screen(l, lh_table_name(lh));
+		rates_select(l, t->view.filter);
+		rates_sort(l, t->view.order);
+		if (e == 0 && t->view.opened[0] != '\0')
+			e = top_key_read(&t->view.key, lh, t->view.opened);
+		if (e == -EAGAIN)
+			e = 0;		/* it is too busy: next time */
+		if (e == 0 && t->on_screen)
+			top_screen_draw(&t->view, l, lh_table_name(lh));
 		else if (e == 0)
 			status = t->table.json ? print_json(l, lh) :
 			    print_lines(l, lh);
@@ -185,8 +160,7 @@ read_and_show(struct top *t, struct rates *l, const struct rates *before)
 	}
 	if (e == 0)
 		return status;
-	if (t->screen != NULL)
-		(void)endwin();
+	top_screen_end();
 	if (e == -ENOENT && before->at_ns == 0)
 		return open_table_missing(&t->table);
 	if (e != -ENOENT)
@@ -207,6 +181,7 @@ show_repeatedly(struct top *t)
 	memset(looks, 0, sizeof(looks));
 	for (n = 0; status == EX_YES && !interrupted; now = !now) {
 		began = mono_ms();
+		t->view.stale = false;
 		status = read_and_show(t, &looks[now], &looks[!now]);
 		took = mono_ms() - began;
 		if (status != EX_YES || ++n == t->count)
@@ -224,17 +199,13 @@ show_on_screen(struct top *t)
 {
 	int status;
 
-	t->screen = newterm(NULL, stdout, stdin);
-	if (t->screen == NULL)
+	t->on_screen = top_screen_begin();
+	if (!t->on_screen)
 		return usage_error("top cannot draw on a terminal like this: "
 		    "set TERM, or print with -b");
-	(void)cbreak();
-	(void)noecho();
-	(void)curs_set(0);
-	keypad(stdscr, TRUE);
 	status = show_repeatedly(t);
-	(void)endwin();
-	delscreen(t->screen);
+	top_screen_end();
+	top_key_free(&t->view.key);
 	return status;
 }
 
@@ -246,7 +217,7 @@ parse_order(struct top *t, const char *text)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcmp(text, names[i]) == 0) {
-			t->order = (enum rates_order)i;
+			t->view.order = (enum rates_order)i;
 			return 0;
 		}
 	}
@@ -271,6 +242,12 @@ take_option(int c, char *value, void *arg)
 		return status;
 	case 'n':
 		return parse_times("--count", value, &t->count);
+	case 'f':
+		if (strlcpy(t->view.filter, value, TOP_FILTER_MAX) >=
+		    TOP_FILTER_MAX)
+			return usage_error("--filter: the text is longer than "
+			    "%d bytes", TOP_FILTER_MAX - 1);
+		return 0;
 	default:			/* 's' */
 		return parse_order(t, value);
 	}
@@ -283,21 +260,22 @@ verb_top(int argc, char **argv)
 		{ "batch", no_argument, NULL, 'b' },
 		{ "count", required_argument, NULL, 'n' },
 		{ "delay", required_argument, NULL, 'd' },
+		{ "filter", required_argument, NULL, 'f' },
 		{ "sort", required_argument, NULL, 's' },
 		{ NULL, 0, NULL, 0 },
 	};
 	const struct sigaction sa = { .sa_handler = note_interrupt };
 	struct top t = { .delay_ms = 1000 };
 	const struct verb_opts own = { .options = options,
-	    .letters = "bd:n:", .take = take_option, .arg = &t,
+	    .letters = "bd:f:n:", .take = take_option, .arg = &t,
 	    .reads = true };
 	int status;
 
 	if (!parse_verb_opts("top", help, argc, argv, &t.table, &own, &status))
 		return status;
 	if (optind < argc)
-		return usage_error("top takes no argument: '%s'; a prefix is "
-		    "for list and watch", argv[optind]);
+		return usage_error("top takes no argument: '%s'; choose keys "
+		    "with --filter", argv[optind]);
 	(void)sigaction(SIGINT, &sa, NULL);
 	(void)sigaction(SIGTERM, &sa, NULL);
 	if (t.batch || t.table.json)
