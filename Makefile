@@ -603,7 +603,7 @@ check-built:
 	    marked,check-all),$(wildcard tests/command/*.t)))
 
 # Debian's packages, in clean systems: one after the other, the first makes them
-NEEDS_packages = tool
+NEEDS_packages = tool lib shim
 PACKAGES := $(wildcard tests/packages/*.t)
 .PHONY: check-packages
 check-packages: deps-packages

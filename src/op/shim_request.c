@@ -83,8 +83,9 @@ send_again(struct lhi_shim_request *p, int why)
 	if (p->again || why == -EPROTO)
 		return lhi_fail(-EHOSTUNREACH, why == -EPROTO ? "the shim "
 		    "answers what is no answer: is it of another version?" :
-		    "the shim ended the connection: it went away, or does not "
-		    "want to be asked by this process");
+		    "the shim ended the connection: it went away, is of "
+		    "another version, or does not want to be asked by this "
+		    "process; see leasehold-shimd --version");
 	p->again = true;
 	error = send_question(p);
 	return error != 0 ? error : SHIM_REQUEST_OPEN;
