@@ -17,10 +17,10 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 #define LEASEHOLD_VERSION_MAJOR 0
-#define LEASEHOLD_VERSION_MINOR 1
+#define LEASEHOLD_VERSION_MINOR 2
 #define LEASEHOLD_VERSION_PATCH 0
 
-/* As a string: "0.1.0". */
+/* As a string: "0.2.0". */
 #define LEASEHOLD_VERSION_TEXT_(a, b, c) #a "." #b "." #c
 #define LEASEHOLD_VERSION_TEXT(a, b, c) LEASEHOLD_VERSION_TEXT_(a, b, c)
 #define LEASEHOLD_VERSION LEASEHOLD_VERSION_TEXT(LEASEHOLD_VERSION_MAJOR, \
