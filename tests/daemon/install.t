@@ -27,7 +27,7 @@ is "$(diff "$dir/listed" "$dir/found")" "" "all that is listed, and no more"
 is "$(uniq -d "$dir/listed")" "" "  each once"
 # what the tree has is in the list
 for f in include/*.h* include/leasehold/* doc/man/*.[1-8] doc/*.md doc/conf/* \
-    doc/man/examples/* build/man/man[37]/* bindings/python/*.py LICENSE \
+    doc/man/examples/* doc/examples/* build/man/man[37]/* bindings/python/*.py LICENSE \
     README.md CHANGELOG.md tools/completion/* src/*/*.sysusers \
     src/*/*.tmpfiles src/*/*.service.in src/*/*/*.service.in \
     src/*/*.socket.in src/*.pc.in; do
@@ -45,13 +45,23 @@ for f in lib/libleasehold.a lib/libleasehold.so.0 lib/libleasehold.so \
     lib/sysusers.d/leasehold-reaperd.conf lib/tmpfiles.d/leasehold-reaperd.conf \
     share/doc/leasehold/LICENSE share/doc/leasehold/doc/operations.md \
     share/doc/leasehold/conf/leasehold.conf \
-    share/doc/leasehold/examples/lease.c; do
+    share/doc/leasehold/examples/lease.c \
+    share/doc/leasehold/examples/leader.c share/doc/leasehold/doc/examples/README.md; do
 	ok "  /usr/$f" test -s "$root/usr/$f"
 done
 is "$(grep -rIl '@[A-Z]*@' "$root/usr/lib" | grep -v '\.a$')" "" \
     "no place of a template is left unnamed"
 is "$(find "$root" ! -type l ! -perm -444 -o -type f -perm /022)" "" \
     "all can read it, and only root writes"
+
+ok "an example in shell can be run" test -x \
+    "$root/usr/share/doc/leasehold/examples/migrate.sh"
+for f in "$root"/usr/share/doc/leasehold/doc/*.md; do
+	grep -o '](examples/[^)#]*' "$f" | while read -r link; do
+		test -s "${f%/*}/${link#*(}" || echo "$f: $link"
+	done
+done >"$dir/broken"
+is "$(cat "$dir/broken")" "" "the documents find the examples that they name"
 
 # it can be used
 like "$(MANWIDTH=78 man -M "$root/usr/share/man" 3 lh_acquire 2>/dev/null)" \
