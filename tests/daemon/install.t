@@ -27,7 +27,7 @@ is "$(diff "$dir/listed" "$dir/found")" "" "all that is listed, and no more"
 is "$(uniq -d "$dir/listed")" "" "  each once"
 # what the tree has is in the list
 for f in include/*.h* include/leasehold/* doc/man/*.[1-8] doc/*.md doc/conf/* \
-    doc/man/examples/* doc/examples/* build/man/man[37]/* bindings/python/*.py LICENSE \
+    doc/man/examples/* doc/examples/* build/man/man[37]/* bindings/python/leasehold/*.* LICENSE \
     README.md CHANGELOG.md tools/completion/* src/*/*.sysusers \
     src/*/*.tmpfiles src/*/*.service.in src/*/*/*.service.in \
     src/*/*.socket.in src/*.pc.in; do
@@ -93,7 +93,9 @@ done
 run env PYTHONPATH="$root$(tools/install python-dir)" \
     LEASEHOLD_LIBRARY="$root/usr/lib/libleasehold.so.0" \
     $python -c 'import leasehold; print(leasehold.__file__)'
-like "$out" "$root/usr/" "  and finds the module"
+like "$out" "$root/usr/" "  and finds the package"
+ok "  which has the mark of types" test -f \
+    "$root$(tools/install python-dir)/leasehold/py.typed"
 # the samples: each line holds, without its mark
 for d in reaperd shimd; do
 	sed 's/^#\([a-z_]* = \)/\1/' "$root/usr/share/doc/leasehold/conf/leasehold-$d.conf" \

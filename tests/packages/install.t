@@ -57,7 +57,7 @@ like "$(inside ldconfig -p)" "-linux-gnu/libleasehold.so.0" \
     "the library is where the loader looks"
 run inside_as user python3 -c 'import leasehold as l
 with l.Table().acquire("py") as x: print(x.token > 0, l.__file__)'
-is "$out" "True /usr/lib/python3/dist-packages/leasehold.py" \
+is "$out" "True /usr/lib/python3/dist-packages/leasehold/__init__.py" \
     "the module for Python is found, and the library by it"
 is "$(inside stat -c '%a %U:%G' /dev/shm/leasehold.system 2>/dev/null)" \
     "$(inside test -x /bin/systemd-tmpfiles && echo 755 root:root)" \

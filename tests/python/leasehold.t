@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""leasehold.py: what it promises, and that its structures are the library's."""
+"""The package leasehold: its promises, and its structures, which are the library's."""
 
 import ctypes
 import errno
@@ -21,6 +21,8 @@ sys.path.insert(0, os.path.join(HERE, "../../bindings/python"))
 sys.dont_write_bytecode = True
 
 import leasehold
+import tap
+from leasehold import _library
 
 NAME = "test-python.%d" % os.getpid()
 
@@ -608,18 +610,18 @@ class Gates(Case):
 
 class Layout(unittest.TestCase):
     def test_structures_are_those_of_the_header(self):
-        pairs = {"lh_lease": leasehold._Lease, "lh_cancel": leasehold._Cancel,
-                 "lh_open_opts": leasehold._OpenOpts,
-                 "lh_acquire_opts": leasehold._AcquireOpts,
-                 "lh_acquire_more": leasehold._AcquireMore,
-                 "lh_item": leasehold._Item,
-                 "lh_party": leasehold._Party,
-                 "lh_key_info": leasehold._KeyInfo,
-                 "lh_lock_opts": leasehold._LockOpts,
-                 "lh_lock_state": leasehold._LockState,
-                 "lh_session_opts": leasehold._SessionOpts,
-                 "lh_session_info": leasehold._SessionInfo,
-                 "lh_sem_status": leasehold._SemStatus,
+        pairs = {"lh_lease": _library._Lease, "lh_cancel": _library._Cancel,
+                 "lh_open_opts": _library._OpenOpts,
+                 "lh_acquire_opts": _library._AcquireOpts,
+                 "lh_acquire_more": _library._AcquireMore,
+                 "lh_item": _library._Item,
+                 "lh_party": _library._Party,
+                 "lh_key_info": _library._KeyInfo,
+                 "lh_lock_opts": _library._LockOpts,
+                 "lh_lock_state": _library._LockState,
+                 "lh_session_opts": _library._SessionOpts,
+                 "lh_session_info": _library._SessionInfo,
+                 "lh_sem_status": _library._SemStatus,
                  "lh_event": leasehold.Event}
         c = ["#include <stddef.h>", "#include <leasehold.h>"]
         for name, cls in pairs.items():
@@ -637,34 +639,6 @@ class Layout(unittest.TestCase):
         self.assertEqual(made.stderr, "")
 
 
-class Tap(unittest.TestResult):
-    def told(self, test, ok, why=""):
-        for line in why.splitlines():
-            print("#", line)
-        print("%s %d - %s" % ("ok" if ok else "not ok", self.testsRun,
-                              test.id().split(".", 1)[1]), flush=True)
-
-    def addSuccess(self, test):
-        self.told(test, True)
-
-    def addFailure(self, test, err):
-        super().addFailure(test, err)
-        self.told(test, False, self.failures[-1][1])
-
-    def addError(self, test, err):
-        super().addError(test, err)
-        self.told(test, False, self.errors[-1][1])
-
-
 if __name__ == "__main__":
-    result = Tap()
-    tests = unittest.defaultTestLoader.loadTestsFromModule(
-        sys.modules["__main__"])
-    del sys.modules["__main__"].Case    # it is no case of its own
-    tests.run(result)
-    del tests
-    gc.collect()
-    leasehold.remove_table(NAME)        # which says if anything is left
-    os.unlink("/dev/shm/leasehold.%d/%s.floor" % (os.geteuid(), NAME))
-    print("1..%d" % result.testsRun)
-    sys.exit(not result.wasSuccessful())
+    del Case                            # it is no case of its own
+    tap.run(sys.modules["__main__"], NAME)
