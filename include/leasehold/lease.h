@@ -458,6 +458,21 @@ int lh_lease_asked(struct lh *lh, const struct lh_lease *lease);
  */
 int lh_cancel(struct lh_cancel *cancel);
 
+/*
+ * Acquires a key, as lh_acquire(), and calls `watch` with `arg` while it waits:
+ * every 20 ms, in this thread, without losing its place in the queue.  If watch
+ * returns anything but 0, the wait ends with -ECANCELED. So a program can do in
+ * time what it must do meanwhile, for example look whether a signal has come.
+ *
+ * watch may inspect the table (lh_status(), lh_explain()), and must not acquire
+ * from it.  It is not called by a try (max_wait_ms 0).
+ *
+ * Returns as lh_acquire(); -EINVAL: watch is NULL.
+ */
+int lh_acquire_watched(struct lh *lh, const char *key,
+    const struct lh_acquire_opts *opts, int (*watch)(void *arg), void *arg,
+    struct lh_lease *lease);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

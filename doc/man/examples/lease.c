@@ -2,9 +2,11 @@
 /* Examples of leasehold/lease.h, for its manual pages (tools/man3). */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <leasehold.h>
 
 /* Waits for the key for 5 s, and does the work under a lease of a minute. */
@@ -123,6 +125,22 @@ release_if_asked(struct lh *lh, struct lh_lease *lease)
 	return asked == 1 ? lh_release(lh, lease) : asked;
 }
 
+/* Ends the wait when the caller's pipe is closed. */
+static int
+is_closed(void *fd)
+{
+	struct pollfd p = { .fd = *(int *)fd };
+
+	return poll(&p, 1, 0) > 0 && (p.revents & POLLHUP);
+}
+
+static int
+acquire_for(struct lh *lh, int caller, struct lh_lease *lease)
+{
+	return lh_acquire_watched(lh, "nightly-report", NULL, is_closed,
+	    &caller, lease);
+}
+
 /* A wait that another thread ends. */
 static struct lh_cancel stop = LH_CANCEL_INIT;
 
@@ -175,7 +193,10 @@ main(void)
 	struct lh_lease lease, order, again;
 	pthread_t waiter;
 	struct lh *lh;
+	int caller[2];
 
+	if (pipe(caller) != 0 || close(caller[1]) != 0)
+		return EXIT_FAILURE;
 	if (lh_open(&lh, NULL, NULL) != 0 || write_report(lh) != 0 ||
 	    read_then_write(lh) != 0 || acquire_robust(lh, &lease) != 0 ||
 	    work_in_steps(lh, &lease, 3) != 0 || print_lease(lh, &lease) != 0 ||
@@ -189,6 +210,7 @@ main(void)
 	    release_request(lh, 1) != 0)
 		return EXIT_FAILURE;
 	if (lh_acquire(lh, "nightly-report", NULL, &lease) != 0 ||
+	    acquire_for(lh, caller[0], &again) != -ECANCELED ||
 	    pthread_create(&waiter, NULL, wait_until_stopped, lh) != 0 ||
 	    stop_waiting(waiter) != 0 || lh_release(lh, &lease) != 0)
 		return EXIT_FAILURE;
