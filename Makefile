@@ -110,6 +110,7 @@ STEP	:= $(BUILD)/tests/crash/step
 CHAOS	:= $(BUILD)/tests/stress/chaos
 DEMO	:= $(BUILD)/tests/demo/demo
 BENCH	:= $(BUILD)/bench/bench
+PRELOAD	:= $(BUILD)/leasehold-preload.so
 objs	= $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 HISTORY	= $(call objs,tests/stress/history/*.c)
 REJECTS	:= $(BUILD)/tests/stress/history-rejects
@@ -153,7 +154,7 @@ JOINED_TESTS := $(TESTED:%=build/joined/tests-%.mk)
 -include $(JOINED_TESTS)
 FLIPS	:= $(BUILD)/tests/flips/flips
 
-.PHONY: man all lib tool reaperd shim tests daemon-tests shim-tests cxx replays step chaos demo \
+.PHONY: man all lib tool reaperd shim preload tests daemon-tests shim-tests cxx replays step chaos demo \
 	run check check-all check-unit check-release check-memcheck check-tsan \
 	check-tsan-exclusive check-tsan-shared check-tsan-live check-command \
 	check-daemon check-shim check-replay check-mutants check-crash check-stop \
@@ -161,7 +162,7 @@ FLIPS	:= $(BUILD)/tests/flips/flips
 	abi-check abi-update check-abi check-layout format-update loops-update \
 	bench bench-check check-bench bench-update install uninstall clean help deps
 
-all: lib tool reaperd shim
+all: lib tool reaperd shim preload
 
 help:
 	@echo 'make run	see it work: real processes, killed and stopped (1 min)'
@@ -191,6 +192,7 @@ build/man/made: tools/man3 doc/api.md $(wildcard include/*.h include/*/*.h \
 tool: $(TOOL)
 reaperd: $(REAPERD)
 shim: $(SHIMD)
+preload: $(PRELOAD)
 # (not what is not run under ASan)
 tests: $(filter-out $(if $(filter asan,$(F)),$(addprefix $(BUILD)/,$(call \
     marked,release))),$(TESTS))
@@ -269,6 +271,13 @@ $(LIB_SO): $(LIB_OBJ) src/leasehold.map
 	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) \
 	    -Wl,--version-script=src/leasehold.map -Wl,-z,nodelete \
 	    $(ALL_LDFLAGS) -o $@ $(LIB_OBJ) $(LDLIBS)
+
+# The one library of the process, because it may have its own use of it.  What
+# finds that library is the loader, or the program.
+$(PRELOAD): $(call objs,bindings/preload/*.c) $(BUILD)/libleasehold.so
+	$(call say,LD)
+	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete $(ALL_LDFLAGS) \
+	    -o $@ $(filter %.o,$^) -L$(BUILD) -lleasehold -pthread
 
 $(BUILD)/libleasehold.so: $(LIB_SO)
 	$(Q)ln -sf $(SONAME) $@
@@ -358,9 +367,13 @@ $(FENCES): $(BUILD)/%: $(BUILD)/%.o $(filter-out $(FENCES:%=%.o),$(call \
 	$(link)
 	$(link_with)
 
+# leasehold-preload finds it, and leaves the command's and the daemons' own locks
+# alone
+OWN_KEYS := -Wl,--export-dynamic-symbol=leasehold_holds_its_own_keys
+
 $(TOOL): $(call objs,tools/*.c) $(DAEMON_A) $(LIB_A)
 	$(link)
-	$(link_with) -ljansson -lncursesw -ltinfo
+	$(link_with) $(OWN_KEYS) -ljansson -lncursesw -ltinfo
 
 # what the daemons and the command have in common
 DAEMON_OBJ := $(call objs,src/daemon/*.c)
@@ -383,7 +396,7 @@ $(REAPER_A): $(REAPER_OBJ)
 
 $(REAPERD): $(REAPERD_OBJ) $(DAEMON_A) $(REAPER_A) $(LIB_A)
 	$(link)
-	$(link_with) -linih
+	$(link_with) $(OWN_KEYS) -linih
 
 # What is on etcd's wire.
 $(SHIM_PB).c: src/shim/store/etcd.proto
@@ -407,7 +420,7 @@ $(SHIM_A): $(SHIM_OBJ)
 
 $(SHIMD): $(SHIMD_OBJ) $(SHIM_A) $(DAEMON_A) $(REAPER_A) $(LIB_A)
 	$(link)
-	$(link_with) $(SHIM_LIBS) -linih
+	$(link_with) $(OWN_KEYS) $(SHIM_LIBS) -linih
 
 # each test takes of it what it needs
 SHIM_SUPPORT := $(BUILD)/libshimtest.a
@@ -548,7 +561,7 @@ RELEASED = $(addprefix $(BUILD)/,$(call marked,release))
 NEEDS_unit = F=asan tests
 NEEDS_bindings = cxx lib tool $(RELEASED)
 NEEDS_release = tests shim-tests lib
-NEEDS_command = tool lib
+NEEDS_command = tool lib preload
 NEEDS_daemon = all man daemon-tests
 NEEDS_shim = F=asan shim-tests
 NEEDS_cluster = tool shim reaperd cluster-tests
@@ -593,7 +606,7 @@ check-release:
 # run-sign's hostile job may end its parent (SIGIO), if both are a user's.
 NOT_BUILT := tests/command/man3.t tests/command/run-sign.t
 UNITS	:= $(filter $(BUILD)/tests/unit/%,$(TESTS))
-NEEDS_built = tool lib $(UNITS)
+NEEDS_built = tool lib preload $(UNITS)
 .PHONY: check-built
 check-built:
 	$(call ready,built)
@@ -613,7 +626,7 @@ check-packages: deps-packages
 
 # Other projects' own tests over ours.  Their sources are fetched from Debian's
 # archive; nothing of them is in the tree.
-NEEDS_peers = tool lib
+NEEDS_peers = tool lib preload
 .PHONY: check-peers
 check-peers: deps-check
 	$(call ready,peers)

@@ -84,6 +84,9 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
+/* leasehold-preload knows by its beginning that the file is locked as well. */
+static const char lock_info[] = "kernel lock: leasehold flock";
+
 struct flock_args {
 	struct table_opts table;
 	uint32_t mode;
@@ -183,6 +186,7 @@ acquire_key(struct flock_args *a, struct lh_lease *lease)
 	int e;
 
 	m.policy = LH_POLICY_STRICT;
+	m.info = lock_info;
 	o.more = &m;
 	o.mode = a->mode;
 	o.max_wait_ms = a->wait_ms;

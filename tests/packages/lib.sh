@@ -21,7 +21,7 @@ debs=$store/debs
 version=$(sed -n '1s/.*(\(.*\)).*/\1/p' "$top/debian/changelog")
 upstream=${version%-*}
 names='libleasehold0 libleasehold-dev leasehold leasehold-daemons
-    python3-leasehold leasehold-doc'
+    leasehold-preload python3-leasehold leasehold-doc'
 cd "$top" || exit 1
 mkdir -p "$store/archives/partial"
 
