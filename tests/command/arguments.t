@@ -132,6 +132,8 @@ OWN = {
     ("lh_mutexattr_getprotocol", "protocol"): "room",
     ("lh_rwlockattr_getkind_np", "kind"): "room",
     ("lh_acquire", "lease"): "room",
+    ("lh_acquire_watched", "lease"): "room",
+    ("lh_acquire_watched", "watch"): "fn",
     ("lh_acquire_many", "leases"): "room",
     ("lh_key_acquire", "lease"): "room",
     ("lh_sem_acquire", "permit"): "room",

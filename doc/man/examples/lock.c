@@ -26,6 +26,32 @@ work_under_live_handle(struct lh *lh, int steps)
 	return e;
 }
 
+/* Acquires a second key, which ends with the handle's. */
+static int
+acquire_two(struct lh *lh, struct lh_lease *second)
+{
+	struct lh_lock_opts lo = LH_LOCK_OPTS_INIT;
+	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	struct lh_acquire_more m = LH_ACQUIRE_MORE_INIT;
+	struct lh_lock *lock;
+	int e;
+
+	lo.flags = LH_LOCK_OWN_SESSION;
+	e = lh_lock_open(lh, "build", &lo, &lock);
+	if (e != 0)
+		return e;
+	o.more = &m;
+	e = lh_lock_acquire(lock, NULL);
+	if (e == 0)
+		e = lh_lock_session(lock, &m.session);
+	if (e == 0)
+		e = lh_acquire(lh, "scratch-disk", &o, second);
+	if (e == 0)
+		e = lh_lock_release(lock);	/* both keys are free now */
+	lh_lock_close(lock);
+	return e;
+}
+
 /* Makes a live handle of a lease, renewed each second. */
 static int
 keep_lease(struct lh *lh, const struct lh_lease *lease, struct lh_lock **lock)
@@ -34,18 +60,6 @@ keep_lease(struct lh *lh, const struct lh_lease *lease, struct lh_lock **lock)
 
 	o.renew_ms = 1000;
 	return lh_lock_adopt(lh, lease, 10000, &o, lock);
-}
-
-/* Acquires another key that ends with this handle's, LH_LOCK_OWN_SESSION. */
-static int
-acquire_beside(struct lh *lh, struct lh_lock *lock, struct lh_lease *lease)
-{
-	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
-	struct lh_acquire_more m = LH_ACQUIRE_MORE_INIT;
-	int e = lh_lock_session(lock, &m.session);
-
-	o.more = &m;
-	return e != 0 ? e : lh_acquire(lh, "scratch-disk", &o, lease);
 }
 
 /* Asks for ten minutes, and prints when they end. */
@@ -138,6 +152,7 @@ main(void)
 
 	if (lh_open(&lh, NULL, NULL) != 0 ||
 	    work_under_live_handle(lh, 3) != 0 ||
+	    acquire_two(lh, &lease) != 0 || lh_release(lh, &lease) == 0 ||
 	    lh_acquire(lh, "k", NULL, &lease) != 0 ||
 	    keep_lease(lh, &lease, &lock) != 0 || print_state(lock) != 0 ||
 	    ask_for_more_time(lock) != 0 || stop_renewing(lock) != 0 ||
