@@ -27,7 +27,8 @@ is "$(diff "$dir/listed" "$dir/found")" "" "all that is listed, and no more"
 is "$(uniq -d "$dir/listed")" "" "  each once"
 # what the tree has is in the list
 for f in include/*.h* include/leasehold/* doc/man/*.[1-8] doc/*.md doc/conf/* \
-    doc/man/examples/* doc/examples/* build/man/man[37]/* bindings/python/leasehold/*.* LICENSE \
+    doc/man/examples/* doc/examples/*.* doc/examples/*/* build/man/man[37]/* \
+    bindings/python/leasehold/*.* LICENSE \
     README.md CHANGELOG.md tools/completion/* src/*/*.sysusers \
     src/*/*.tmpfiles src/*/*.service.in src/*/*/*.service.in \
     src/*/*.socket.in src/*.pc.in; do
@@ -126,8 +127,8 @@ grep -E -- ' -c -o ' "$dir/commands" >"$dir/compile"
 ok "compilers are called" test "$(wc -l <"$dir/compile")" -gt 100
 is "$(grep -vc -e '-DOF_CPP.*-DOF_C\b\|-DOF_C\b.*-DOF_CPP' "$dir/compile")" 0 \
     "  each with CPPFLAGS and CFLAGS"
-is "$(grep -c -e '-Wl,-of-ld' "$dir/commands")" 4 \
-    "LDFLAGS: of the library, the command, and both daemons"
+is "$(grep -c -e '-Wl,-of-ld' "$dir/commands")" 5 \
+    "LDFLAGS: of both libraries, the command, and both daemons"
 
 # away again
 : >"$root/usr/share/doc/leasehold/conf/mine.conf"
