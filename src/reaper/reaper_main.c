@@ -177,10 +177,13 @@ main(int argc, char **argv)
 	static struct conf_args args;
 	char error[CONF_ERROR_MAX], path[PATH_MAX];
 	struct mode mode = { 0 };
-	int status;
+	int status = standard_files_open();
 
-	if (standard_files_open() != 0)
-		return EX_SYSTEM;	/* no standard error to report it to */
+	if (status != 0) {
+		fprintf(stderr, PROGRAM ": cannot open /dev/null: %s\n",
+		    strerror(-status));
+		return EX_SYSTEM;
+	}
 	log_begin(PROGRAM);
 	status = parse_options(argc, argv, &args, &mode);
 	if (status >= 0)
