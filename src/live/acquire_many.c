@@ -186,10 +186,12 @@ renew_won(struct lhi_wait_callback *callback)
 	return 0;
 }
 
-static uint64_t
-request_of(const struct many *m, uint32_t round, uint32_t k)
+/* Sets the id of the k-th key's request; {0, 0} would be none. */
+static void
+set_request(const struct many *m, uint32_t round, uint32_t k, uint64_t id[2])
 {
-	return m->request[1] + (uint64_t)round * LH_MANY_MAX + k;
+	id[1] = m->request[1] + (uint64_t)round * LH_MANY_MAX + k;
+	id[0] = (m->request[0] | id[1]) == 0 ? UINT64_MAX : m->request[0];
 }
 
 /* Returns the state of that request of ours: enum lhi_request_is. */
@@ -198,11 +200,10 @@ look_up_request(struct many *m, uint32_t round, uint32_t k,
     struct lhi_request *q)
 {
 	const struct lh_session *s = m->more.session;
-	const struct lhi_request_name n = {
-		.session = s != NULL ? s->sid : m->lh->sid,
-		.id = { m->request[0], request_of(m, round, k) },
-	};
+	struct lhi_request_name n = {
+		.session = s != NULL ? s->sid : m->lh->sid };
 
+	set_request(m, round, k, n.id);
 	return lhi_request_used(&m->lh->v) ?
 	    lhi_request_find(&m->lh->v, &n, q) : REQUEST_NONE;
 }
@@ -275,7 +276,7 @@ ask_for_item(struct many *m, uint32_t k)
 	m->ask.priority = item->priority > m->priority ? item->priority :
 	    m->priority;
 	if (has_request(m))
-		m->more.request[1] = request_of(m, m->round, k);
+		set_request(m, m->round, k, m->more.request);
 }
 
 /* Acquires the k-th key in order.  Errors as lh_acquire(); CALLBACK_FAILED;

@@ -55,6 +55,22 @@ granted(void)
 	is(lh_release_many(lh, l, 3), 0, "released");
 }
 
+/* The second key's id would be {0, 0}, which is none. */
+static void
+number_at_its_end(void)
+{
+	struct lh_acquire_more m = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = asked(1, 0);
+	struct lh_lease l[3], again[3];
+
+	m.request[1] = UINT64_MAX;
+	o.more = &m;
+	is(lh_acquire_many(lh, items, 3, &o, l), 0, "all keys are acquired");
+	is(lh_acquire_many(lh, items, 3, &o, again), 0, "and again");
+	same(l, again, "the same");
+	is(lh_release_many(lh, l, 3), 0, "released");
+}
+
 static void
 failed(void)
 {
@@ -335,6 +351,7 @@ play(void)
 	lh = t_open(job->table);
 	other = t_open(job->table);
 	granted();
+	number_at_its_end();
 	failed();
 	begun_anew();
 	failed_midway();
