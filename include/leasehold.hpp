@@ -35,6 +35,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -114,16 +115,26 @@ answer(int result, int no)
 	return result != no && check(result) == 0;
 }
 
-/* The C string of a name.  Throws for one with a NUL byte, which would be cut
- * there, and be another name. */
-inline const char *
-c_name(const std::string &name)
+/* Throws for a name with a NUL byte, which would be cut there, and be another
+ * name. */
+inline std::string_view
+whole_name(std::string_view name)
 {
-	if (name.find('\0') != std::string::npos)
+	if (name.find('\0') != std::string_view::npos)
 		throw error(-EINVAL, "a name has a NUL byte: the table would "
 		    "take what is before it for the name");
-	return name.c_str();
+	return name;
 }
+
+/* A name as a C string, for as long as a call lasts. */
+class c_name {
+public:
+	explicit c_name(std::string_view name) : text_(whole_name(name)) {}
+	operator const char *() const noexcept { return text_.c_str(); }
+
+private:
+	const std::string text_;
+};
 
 /* Owner of an object that a C function ends. */
 template <typename T, int (*End)(T *)> struct ender {
@@ -259,7 +270,7 @@ public:
 	}
 	/* The key's value: up to LH_VALUE_MAX bytes; empty: none. */
 	void
-	set_value(const std::string &value)
+	set_value(std::string_view value)
 	{
 		detail::check(lh_value_set(lh_.get(), &lease_, value.data(),
 		    value.size()));
@@ -314,14 +325,14 @@ public:
 		lh_ = std::shared_ptr<::lh>(lh,
 		    detail::ender<::lh, lh_close>());
 	}
-	explicit table(const std::string &name,
+	explicit table(std::string_view name,
 	    const lh_open_opts *opts = nullptr)
 	    : table(detail::c_name(name), opts)
 	{
 	}
 
 	lease
-	acquire(const std::string &key, const options &opts = {}) const
+	acquire(std::string_view key, const options &opts = {}) const
 	{
 		const lh_acquire_opts o = opts.c();
 		lh_lease l;
@@ -332,7 +343,7 @@ public:
 	}
 	/* Returns nothing if others block it; does not wait. */
 	std::optional<lease>
-	try_acquire(const std::string &key, const options &opts = {}) const
+	try_acquire(std::string_view key, const options &opts = {}) const
 	{
 		const lh_acquire_opts o = opts.c(true);
 		lh_lease l;
@@ -356,8 +367,8 @@ public:
 		std::vector<lease> all;
 
 		for (std::size_t i = 0; i < items.size(); i++)
-			of[i] = { detail::c_name(items[i].key), items[i].mode,
-			    0 };
+			of[i] = { detail::whole_name(items[i].key).data(),
+			    items[i].mode, 0 };
 		all.reserve(items.size());
 		detail::check(lh_acquire_many(lh_.get(), of.data(), of.size(),
 		    &o, l.data()));
@@ -367,7 +378,7 @@ public:
 	}
 	/* True if this is the token of a present lease. */
 	bool
-	verify(const std::string &key, std::uint64_t token) const
+	verify(std::string_view key, std::uint64_t token) const
 	{
 		return detail::answer(lh_verify_token(lh_.get(),
 		    detail::c_name(key),
@@ -376,7 +387,7 @@ public:
 	/* Returns the value of a key, and the token of the lease under which it
 	 * was set; nothing if it has no value, or does not exist. */
 	std::optional<std::pair<std::string, std::uint64_t>>
-	value(const std::string &key) const
+	value(std::string_view key) const
 	{
 		char bytes[LH_VALUE_MAX];
 		std::size_t len = 0;
@@ -394,7 +405,7 @@ public:
 	 * not exist.
 	 */
 	bool
-	explain(const std::string &key,
+	explain(std::string_view key,
 	    const std::function<void(const lh_key_info &)> &fn) const
 	{
 		struct ask {
@@ -428,7 +439,7 @@ private:
 /* A place in a key's queue, without a thread; cancelled at its end. */
 class ticket {
 public:
-	ticket(const table &t, const std::string &key, const options &opts = {})
+	ticket(const table &t, std::string_view key, const options &opts = {})
 	    : lh_(t.shared())
 	{
 		const lh_acquire_opts o = opts.c();
@@ -471,7 +482,7 @@ private:
 /* A limited number of holders at once; a permit is a lease. */
 class semaphore {
 public:
-	semaphore(const table &t, const std::string &name, std::uint32_t limit)
+	semaphore(const table &t, std::string_view name, std::uint32_t limit)
 	    : lh_(t.shared())
 	{
 		lh_sem *made = nullptr;
@@ -549,7 +560,7 @@ struct live_options {
  * std::shared_lock take it, also with a time.  Released at its end. */
 class live_lock {
 public:
-	live_lock(const table &table, const std::string &key,
+	live_lock(const table &table, std::string_view key,
 	    live_options opts = {}, const options &how = {})
 	    : lh_(table.shared()), how_(how),
 	      event_(std::move(opts.on_event))
@@ -739,10 +750,37 @@ private:
 	std::unique_ptr<lh_lock, detail::ender<lh_lock, lh_lock_close>> lock_;
 };
 
+/* The named requirements that it meets. */
+namespace detail {
+
+template <typename T, typename = void>
+struct is_shared_timed_lockable : std::false_type {
+};
+template <typename T>
+struct is_shared_timed_lockable<T, std::void_t<
+    decltype(std::declval<T &>().lock()),
+    decltype(std::declval<T &>().unlock()),
+    decltype(bool(std::declval<T &>().try_lock())),
+    decltype(bool(std::declval<T &>().try_lock_for(milliseconds(1)))),
+    decltype(bool(std::declval<T &>().try_lock_until(
+	std::chrono::steady_clock::time_point()))),
+    decltype(std::declval<T &>().lock_shared()),
+    decltype(std::declval<T &>().unlock_shared()),
+    decltype(bool(std::declval<T &>().try_lock_shared())),
+    decltype(bool(std::declval<T &>().try_lock_shared_for(milliseconds(1)))),
+    decltype(bool(std::declval<T &>().try_lock_shared_until(
+	std::chrono::steady_clock::time_point())))>> : std::true_type {
+};
+
+} /* namespace detail */
+
+static_assert(detail::is_shared_timed_lockable<live_lock>::value,
+    "Lockable, TimedLockable, SharedLockable, SharedTimedLockable");
+
 /* The largest token that was shown to a resource; see leasehold/gate.h. */
 class gate {
 public:
-	explicit gate(const std::string &path, std::uint32_t flags = 0)
+	explicit gate(std::string_view path, std::uint32_t flags = 0)
 	{
 		lh_gate *g = nullptr;
 
@@ -772,7 +810,7 @@ private:
  */
 template <typename F>
 auto
-with(const table &table, const std::string &key, F &&f,
+with(const table &table, std::string_view key, F &&f,
     const options &opts = {})
 {
 	using result = std::invoke_result_t<F, live_lock &>;

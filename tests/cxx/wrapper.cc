@@ -418,6 +418,15 @@ names(const std::string &name)
 	    [&] { leasehold::table other("x\0y"s); }, "a table's name");
 	auto lease = table.try_acquire("good");
 	ok(lease.has_value(), "nobody holds what stands before it");
+	{
+		/* a view ends where it says, and not at a NUL byte */
+		const std::string_view text = "good-and-more";
+		const std::string_view inside = text.substr(0, 4);
+
+		ok(table.verify(inside, lease->token()), "a view is a key");
+		ok(!table.try_acquire(inside).has_value(), "the same key");
+		ok(table.try_acquire(text).has_value(), "and no longer one");
+	}
 }
 
 int
