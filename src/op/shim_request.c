@@ -38,6 +38,14 @@ mono_ns(void)
 	return lhi_clock_ns(CLOCK_MONOTONIC);
 }
 
+static int
+fail_connection_ended(void)
+{
+	return lhi_fail(-EHOSTUNREACH, "the shim ended the connection: it went "
+	    "away, is of another version, or does not want to be asked by this "
+	    "process; see leasehold-shimd --version");
+}
+
 /* Sends it on a connection that is just made, or on a kept one. */
 static int
 send_question(struct lhi_shim_request *p)
@@ -60,8 +68,7 @@ send_question(struct lhi_shim_request *p)
 		lhi_shim_client_drop(p->c);
 		p->c = NULL;
 	} while (error == -EPIPE && !made);
-	return error != -EPIPE ? error : lhi_fail(-EHOSTUNREACH, "the shim "
-	    "does not take questions");
+	return error != -EPIPE ? error : fail_connection_ended();
 }
 
 int
@@ -81,11 +88,9 @@ send_again(struct lhi_shim_request *p, int why)
 	lhi_shim_client_drop(p->c);
 	p->c = NULL;
 	if (p->again || why == -EPROTO)
-		return lhi_fail(-EHOSTUNREACH, why == -EPROTO ? "the shim "
-		    "answers what is no answer: is it of another version?" :
-		    "the shim ended the connection: it went away, is of "
-		    "another version, or does not want to be asked by this "
-		    "process; see leasehold-shimd --version");
+		return why != -EPROTO ? fail_connection_ended() :
+		    lhi_fail(-EHOSTUNREACH, "the shim answers what is no "
+		    "answer: is it of another version?");
 	p->again = true;
 	error = send_question(p);
 	return error != 0 ? error : SHIM_REQUEST_OPEN;

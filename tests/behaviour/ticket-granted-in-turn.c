@@ -113,8 +113,8 @@ static void
 ends_otherwise(void)
 {
 	struct lh_lease l = t_hold(lh, "k"), m;
-	struct lh_ticket *t = start("k", HOUR_MS, t_long(100), 0);
 	int64_t began = t_now_ns();
+	struct lh_ticket *t = start("k", HOUR_MS, t_long(100), 0);
 	struct t_actor *a = t_actor(lh_table_name(lh));
 
 	ok(readable(t, t_long(100) + T4_MS), "the wait is up");
