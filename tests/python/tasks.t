@@ -116,6 +116,46 @@ class Tasks(Case):
         self.assertFalse(lock.valid)
         self.other.try_acquire("k").release()
 
+    async def test_waits_delay_no_other_task(self):
+        locks = [self.table.lock("k", wait=3600) for _ in range(40)]
+        held = self.other.acquire("k")
+        tasks = [asyncio.create_task(lock.__aenter__()) for lock in locks]
+        await waiters(self.table, "k", 40)
+        # in time: with a pool these would begin when the waits above end
+        async with self.table.lock("free", wait=0) as lock:
+            self.assertTrue(lock.valid)
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+        await waiters(self.table, "k", 0)
+        held.release()
+
+    async def test_holder_in_another_task_is_no_deadlock(self):
+        async def works():
+            async with self.table.lock("k", wait=60):
+                await asyncio.sleep(0.3)
+
+        tasks = [asyncio.create_task(works()) for _ in range(3)]
+        await asyncio.gather(*tasks)
+
+    async def test_cancelled_again_holds_nothing(self):
+        for n in range(20):
+            lock, held = self.table.lock("k"), self.other.acquire("k")
+            task = asyncio.create_task(lock.__aenter__())
+            await waiters(self.table, "k", 1)
+            held.release()              # it is granted just now, or soon
+            await asyncio.sleep(n / 5000)
+            while not task.done():
+                task.cancel()
+                await asyncio.sleep(0)
+            if task.cancelled():
+                self.assertFalse(lock.valid)
+            else:
+                lock.release()
+            self.other.try_acquire("k").release()
+
     async def test_permits(self):
         two = self.table.semaphore("tasks", 2)
         most = held = 0

@@ -89,26 +89,42 @@ def interruptible(call: Callable[[_AcquireOpts], Any], opts: _AcquireOpts,
 
 async def awaited(call: Callable[[_AcquireOpts], Any], opts: _AcquireOpts,
                   undo: Callable[[], object]) -> int:
-    """The same for a task, in a thread of the event loop's.  If the task is
-    cancelled, the wait ends, and a grant is undone."""
+    """The same for a task.  If the task is cancelled, the wait ends, and a grant
+    is undone.
+
+    Each wait has a thread of its own.  In a pool, other tasks would wait for the
+    waits before theirs; and a thread that has been granted one key and waits for
+    another would look like a deadlock."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[int | Error] = loop.create_future()
     cancel = _Cancel()
     opts.cancel = ctypes.pointer(cancel)
 
-    def wait() -> int | Error:
+    def wait() -> None:
         result: int = call(opts)
-        return failure(result) if result < 0 else result
+        outcome = failure(result) if result < 0 else result
+        try:
+            loop.call_soon_threadsafe(done.set_result, outcome)
+        except RuntimeError:    # the loop was closed, and its tasks with it
+            if not isinstance(outcome, Error):
+                undo()
 
-    waits = asyncio.get_running_loop().run_in_executor(None, wait)
-    try:
-        result = await asyncio.shield(waits)
-    except asyncio.CancelledError:
-        lib.lh_cancel(byref(cancel))
-        if not isinstance(await waits, Error):
+    threading.Thread(target=wait, daemon=True).start()
+    cancelled: asyncio.CancelledError | None = None
+    while not done.done():
+        try:
+            await asyncio.shield(done)
+        except asyncio.CancelledError as error:
+            cancelled = error   # and perhaps again, before the wait has ended
+            lib.lh_cancel(byref(cancel))
+    outcome = done.result()
+    if cancelled is not None:
+        if not isinstance(outcome, Error):
             undo()
-        raise
-    if isinstance(result, Error):
-        raise result
-    return result
+        raise cancelled
+    if isinstance(outcome, Error):
+        raise outcome
+    return outcome
 
 
 class Released:
