@@ -465,7 +465,9 @@ int lh_cancel(struct lh_cancel *cancel);
  * time what it must do meanwhile, for example look whether a signal has come.
  *
  * watch may inspect the table (lh_status(), lh_explain()), and must not acquire
- * from it.  It is not called by a try (max_wait_ms 0).
+ * from it.  It is not called by a try (max_wait_ms 0).  A child that it forks
+ * must exec or _exit in it: if it returns, it is aborted, because the wait is
+ * its parent's.
  *
  * Returns as lh_acquire(); -EINVAL: watch is NULL.
  */

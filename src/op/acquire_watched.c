@@ -4,10 +4,12 @@
  * waits.  The wait keeps its place in the queue meanwhile.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include "base/error.h"
 #include "op/acquire_target.h"
 #include "op/acquire.h"
 #include "op/cluster_acquire.h"
+#include "proc/fork.h"
 #include "shm/damaged.h"
 
 #define WATCH_NS (20 * NS_PER_MS)
@@ -25,8 +27,13 @@ static int
 call_watch(struct lhi_wait_callback *callback)
 {
 	struct watched *w = (struct watched *)callback;
+	uint32_t forks = lhi_forks();
+	int stop = w->watch(w->arg);
 
-	if (w->watch(w->arg) != 0)
+	/* in a child: the place in the queue is its parent's */
+	if (lhi_forks() != forks)
+		abort();
+	if (stop != 0)
 		return lhi_fail(-ECANCELED, "the caller has ended its wait for "
 		    "'%.64s'", w->key);
 	callback->at_ns = lhi_now_ns(&w->lh->v) + WATCH_NS;

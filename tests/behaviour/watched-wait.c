@@ -9,7 +9,11 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "support/child.h"
 #include "support/support.h"
 #include "tap.h"
@@ -21,6 +25,7 @@ struct watch {
 	bool same_thread, queued;
 	int64_t since_ns;	/* when it began to wait */
 	bool moved;		/* that has changed */
+	bool forked;		/* its child ended as it should */
 	struct lh_lease *release;	/* at the end, instead */
 };
 
@@ -50,6 +55,25 @@ watch(void *arg)
 		return 0;
 	if (w->release == NULL)
 		return 1;
+	(void)lh_release(w->lh, w->release);
+	return 0;
+}
+
+/* Forks, and the child returns, which it must not: it would go on in its
+ * parent's place of the queue. */
+static int
+fork_and_return(void *arg)
+{
+	struct watch *w = arg;
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+		return 0;
+	}
+	w->forked = pid > 0 && waitpid(pid, &status, 0) == pid &&
+	    WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 	(void)lh_release(w->lh, w->release);
 	return 0;
 }
@@ -85,6 +109,12 @@ main(void)
 	is(lh_acquire_watched(lh, "k", &o, watch, &w, &l), 0,
 	    "a wait that the function does not end is granted");
 	is(lh_verify(lh, &l), 0, "  and holds the key");
+	w.release = &l;
+	is(lh_acquire_watched(lh, "k", &o, fork_and_return, &w, &held), 0,
+	    "granted although the function forked");
+	ok(w.forked, "  and its child was aborted");
+	is(lh_verify(lh, &held), 0, "  the key is held");
+	is(t_holders(lh, "k"), 1, "  once");
 	t_close(lh);
 	return done();
 }
