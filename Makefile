@@ -21,6 +21,7 @@ ifeq ($(origin CC),default)
 CC_asan	:= clang
 CC_tsan	:= clang
 CC_hooks := clang
+CC_coverage := clang
 CC_arm64 := aarch64-linux-gnu-gcc
 CC	:= $(or $(CC_$(F)),gcc)
 endif
@@ -50,6 +51,10 @@ CFLAGS_release	:= -fno-tree-vectorize -falign-functions=64
 QUICK_CC := $(if $(filter clang,$(CC)),-O0,-O1) -g1
 CFLAGS_asan	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 		   -fno-omit-frame-pointer -DLHI_HOOKS -O0 -g1
+# counts go on being written by a process that is killed (tests/coverage)
+CFLAGS_coverage := -fprofile-instr-generate=$(abspath \
+		   $(BUILD))/profile/%m%c.profraw -fcoverage-mapping -O1 -g1 \
+		   -mllvm -runtime-counter-relocation -DLHI_HOOKS
 CFLAGS_tsan	:= -fsanitize=thread $(QUICK_CC)
 CFLAGS_hooks	:= -DLHI_HOOKS -DLHI_MUTANTS $(QUICK_CC)
 # the libraries that tools/deps has unpacked; qemu-user finds them by the path
@@ -88,17 +93,20 @@ LIB_SRC	:= $(wildcard $(addprefix src/,$(addsuffix /*.c,base prim fence \
 	   shm proc inspect op live offline api)))
 # What only checks is compiled several sources at a time (tools/join), because to
 # start a compiler took half of the time; what is installed, file by file.
-JOINING	:= $(if $(filter asan tsan hooks,$(F)),$(COMPILED))
+JOINING	:= $(if $(filter asan tsan hooks coverage,$(F)),$(COMPILED))
 TESTED_asan := unit behaviour shim
 TESTED_hooks := replay
+TESTED_coverage := unit behaviour shim
 # (hooks.c is what a replay has in its place)
 APART	:= $(OPTIMISED:%=%.c) src/prim/hooks.c
 join_lib := $(filter-out $(APART),$(LIB_SRC))
 join_shim := $(filter-out %/shim_main.c,$(wildcard src/shim/*/*.c))
-JOINED	:= $(if $(JOINING),build/joined/lib.mk build/joined/shim.mk)
+# (for coverage each file of src/ is compiled by itself)
+JOINING_LIB := $(if $(filter-out coverage,$(F)),$(JOINING))
+JOINED	:= $(if $(JOINING_LIB),build/joined/lib.mk build/joined/shim.mk)
 -include $(JOINED)
 # of a list of sources: its objects
-objects_of = $(if $(JOINING),$(joined_$(1):%=$(BUILD)/joined/$(1)/%.o), \
+objects_of = $(if $(JOINING_LIB),$(joined_$(1):%=$(BUILD)/joined/$(1)/%.o), \
 	   $(join_$(1):%.c=$(BUILD)/%.o))
 LIB_OBJ	:= $(call objects_of,lib) $(APART:%.c=$(BUILD)/%.o)
 LIB_A	:= $(BUILD)/libleasehold.a
@@ -171,6 +179,7 @@ help:
 	@echo 'make bench	how fast, beside what; QUICK=1, TSV=1'
 	@echo 'make bench-curves	draw doc/img: how costs grow (6 min, a quiet machine); QUICK=1'
 	@echo 'make screenshot	draw doc/img/top*.svg anew'
+	@echo 'make coverage	lines of src/ that the tests run (clang; 6 min)'
 	@echo 'make bench-check	instructions of the hot pairs, against bench/count/record; bench-update'
 	@echo 'make install	to $(PREFIX); DESTDIR is honoured'
 	@echo 'make dist	a tarball in build/, the same bytes each time'
@@ -823,6 +832,14 @@ bench: $(if $(TSV),,deps-bench)
 
 # The pictures of doc/performance.md, on a machine that is quiet for 6 minutes.
 # QUICK=1: fewer points, for a test (check-curves), into build/curves.
+# lines and branches that the tests of callers, the command and the daemons run
+.PHONY: coverage
+coverage:
+	@tools/deps coverage
+	$(sub) F=coverage tests shim-tests tool lib reaperd shim
+	@tests/coverage build/coverage $(patsubst build/release/%,\
+	    build/coverage/%,$(TESTS) $(SHIM_TESTS))
+
 .PHONY: bench-curves check-curves
 CURVES_TO ?= $(if $(QUICK),build/curves,doc/img)
 bench-curves: deps-curves
