@@ -137,8 +137,10 @@ struct lh_lock_opts {
  * lh_lock_opts.flags.  Each acquire makes a named session for the handle, and
  * acquires into it.  It is kept meanwhile.  lh_lock_session() returns it, so
  * that other leases can be acquired into it.  They end with the handle's own:
- * when that is released or lost, or the handle or the attachment is closed, or
- * this process dies.  (Not with policy live, nor with a lease that is adopted.)
+ * when that is released, when its loss is noticed, when the handle or the
+ * attachment is closed, or this process dies.  While this process is stopped,
+ * they end at their own deadlines.  (Not with policy live, nor with a lease
+ * that is adopted.)
  */
 #define LH_LOCK_OWN_SESSION	0x1u
 
@@ -195,9 +197,9 @@ int lh_lock_release(struct lh_lock *lock);
 
 /*
  * Returns the session that it acquires into.  Its own is that of the last
- * acquire: not yours to close or destroy, and of no use (-EINVAL) after the
- * next acquire or the close.  Returns 0; -ENOENT: it has none, or not yet;
- * -EINVAL, -EPERM.
+ * acquire: not yours to close or destroy, and of no use (-ESTALE) once that has
+ * ended.  After the close of the lock it must not be used.  Returns 0; -ENOENT:
+ * it has none, or not yet; -EINVAL, -EPERM.
  */
 int lh_lock_session(struct lh_lock *lock, struct lh_session **out);
 

@@ -2,15 +2,18 @@
 /*
  * The named session of a live handle: one that it was given, or its own.
  *
- * Its own one is made by each acquire and kept by the thread.  It ends, with
- * the other leases that are in it, when the handle's lease does: released,
- * lost, or left by lh_lock_close() or lh_close().  It also ends with the
- * attachment, so that a crash leaves nothing.  A strict lease has no deadline,
- * so its session has the longest.
+ * Its own one is made by each acquire.  It ends, with the other leases that are
+ * in it, when the handle's lease does: released, lost, or left by
+ * lh_lock_close() or lh_close().  It also ends with the attachment, so that a
+ * crash leaves nothing.
+ *
+ * It must never end before the lease, whatever the lease is extended to, and
+ * however late the thread is: lh_lock_valid() knows the lease's deadline only.
+ * So it has the longest ttl, and nobody relies on that to end it.
  *
  * Other threads of the application may be using the struct lh_session when the
- * lease is lost.  So that stays until the next acquire or the close, and only
- * the session ends.
+ * lease is lost, or acquired again.  So the struct stays that of the ended
+ * session.  Its memory is kept for a while, as that of closed handles is.
  */
 #include <errno.h>
 #include "base/error.h"
@@ -19,7 +22,7 @@
 #include "live/session_renewal.h"
 #include "prim/shared.h"
 
-#define TTL_MIN_MS 100
+_Static_assert(LH_SESSION_TTL_MAX_MS >= LH_TTL_MAX_MS, "outlives a lease");
 
 int
 lhi_live_session_check(const struct lh_lock_opts *o)
@@ -39,22 +42,20 @@ void
 lhi_live_session_free(struct lh_lock *l)
 {
 	if (l->owns_session && l->session != NULL)
-		lhi_session_free(l->session);
+		lhi_session_forget(l->session);
 	l->session = NULL;
 }
 
 /* Makes the handle's own session; the handle is marked as acquiring. */
 static int
-make_own(struct lh_lock *l, struct lh *lh, const struct lhi_live_ask *ask)
+make_own(struct lh_lock *l, struct lh *lh)
 {
 	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
 	struct lh_session *s;
 	int error;
 
 	o.flags = LH_SESSION_WITH_MAKER;
-	o.ttl_ms = ask->more.policy == LH_POLICY_STRICT ||
-	    ask->opts.ttl_ms > LH_SESSION_TTL_MAX_MS ? LH_SESSION_TTL_MAX_MS :
-	    ask->opts.ttl_ms < TTL_MIN_MS ? TTL_MIN_MS : ask->opts.ttl_ms;
+	o.ttl_ms = LH_SESSION_TTL_MAX_MS;
 	error = lh_session_open(lh, NULL, &o, &s);
 	if (error != 0)
 		return error;
@@ -89,7 +90,7 @@ lhi_live_session_begin(struct lh_lock *l, struct lh *lh,
 	if (ask->more.session != NULL && l->owns_session)
 		return lhi_fail(-EINVAL, "a session is given for '%.64s', but "
 		    "this handle has one of its own", l->key);
-	error = l->owns_session ? make_own(l, lh, ask) : 0;
+	error = l->owns_session ? make_own(l, lh) : 0;
 	if (error != 0)
 		return error;
 	if (ask->more.session == NULL)

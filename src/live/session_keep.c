@@ -3,6 +3,7 @@
  * session_renewal.c renews them. */
 #include <errno.h>
 #include "base/error.h"
+#include "base/handle.h"
 #include "live/live_set.h"
 #include "live/session_handle.h"
 #include "live/session_renewal.h"
@@ -38,6 +39,8 @@ lh_session_close(struct lh_session *s)
 	if (s == NULL || s->lh == &lhi_closed_lh)
 		return;
 	lhi_live_lock();
-	lhi_session_free(s);
+	lhi_session_renewal_end(s);
 	lhi_live_unlock();
+	s->lh = &lhi_closed_lh;
+	lhi_handle_free(HANDLE_SESSION, s);
 }

@@ -50,10 +50,9 @@ lhi_session_renewal_end(struct lh_session *s)
 }
 
 void
-lhi_session_free(struct lh_session *s)
+lhi_session_forget(struct lh_session *s)
 {
 	lhi_session_renewal_end(s);
-	s->lh = &lhi_closed_lh;
 	lhi_handle_free(HANDLE_SESSION, s);
 }
 

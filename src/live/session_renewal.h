@@ -10,8 +10,9 @@
 void lhi_session_renewal_begin(struct lh_session *s);
 void lhi_session_renewal_end(struct lh_session *s);
 
-/* Closes an open handle. */
-void lhi_session_free(struct lh_session *s);
+/* Frees a handle.  Threads may be using it still: the memory stays for a while,
+ * and is not marked as closed. */
+void lhi_session_forget(struct lh_session *s);
 
 /* Renews one that is due; false: there is none.  True if there is any.  Returns
  * when the next is due (CLOCK_MONOTONIC; INT64_MAX). */

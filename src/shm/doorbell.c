@@ -45,6 +45,21 @@ lhi_doorbell_ring(struct lhi_view *v, uint64_t sid, uint32_t what)
 		ring_session(&v->sessions[sid_idx(sid)], what);
 }
 
+/* A named session that ends with its maker has no process of its own: rings its
+ * maker, who has a live handle in it, or may have. */
+static void
+ring_maker(struct lhi_view *v, uint64_t sid, uint32_t what)
+{
+	const struct shm_session *se;
+
+	if (sid == 0 || sid_idx(sid) >= v->geo.max_sessions ||
+	    lhi_mutant_on(maker_unrung))
+		return;
+	se = &v->sessions[sid_idx(sid)];
+	if (sess_st(sh64_load(&se->state)) == SESS_NAMED)
+		lhi_doorbell_ring(v, sh64_load(&se->maker), what);
+}
+
 void
 lhi_doorbell_ring_claim(struct lhi_view *v, uint32_t ci, uint32_t what)
 {
@@ -53,6 +68,7 @@ lhi_doorbell_ring_claim(struct lhi_view *v, uint32_t ci, uint32_t what)
 	uint64_t keeper = sh64_load(&ch->keeper);
 
 	lhi_doorbell_ring(v, owner, what);
+	ring_maker(v, owner, what);
 	if (keeper != owner)
 		lhi_doorbell_ring(v, keeper, what);
 }

@@ -95,7 +95,7 @@ released(struct lh *lh)
 	is(acquire_inner(lh, s), -ESTALE, "and takes no lease");
 	is(lh_lock_acquire(lock, NULL), 0, "acquired again");
 	is(lh_lock_session(lock, &next), 0, "in another session");
-	is(lh_session_info(s, &info), -EINVAL, "the old one is closed");
+	is(lh_session_info(s, &info), -ESTALE, "the old one is of no use");
 	is(acquire_inner(lh, next), 0, "the other key, too");
 	is(lh_lock_close(lock), 0, "closed while it holds");
 	both_are_free("closed");
@@ -105,9 +105,14 @@ static void
 lost(struct lh *lh)
 {
 	struct lh_lock *lock = hold_both(lh, LONG_MS);
+	struct lh_lock_state st = { .size = sizeof(st) };
+	uint32_t bell = sh32_load(&lh->v.me->doorbell);
 
 	is(lh_break(other, "lock", NULL, 0), 1, "an operator breaks the lock");
+	ok(sh32_load(&lh->v.me->doorbell) != bell, "our bell is rung for it");
 	both_are_free("broken");
+	is(lh_lock_state(lock, &st), 0, "its state");
+	is(st.loss, LH_LOSS_BROKEN, "says so");
 	is(lh_lock_release(lock), -ESTALE, "the handle has lost it");
 	is(lh_lock_close(lock), 0, "closed");
 }
@@ -127,6 +132,40 @@ not_acquired(struct lh *lh)
 	is(lh_session_info(s, &info), -ESTALE, "and has ended");
 	is(lh_release(other, &l), 0, "released");
 	is(lh_lock_close(lock), 0, "closed");
+}
+
+/* Its session never ends before its lease, whatever that is extended to, and
+ * though its thread does not run: lh_lock_valid() would be true too long. */
+static void
+stopped(void)
+{
+	int ready[2];
+	char c = 0;
+	pid_t pid;
+
+	if (pipe(ready) != 0)
+		bail_out("no pipe");
+	pid = fork();
+	if (pid == 0) {
+		struct lh_acquire_opts o = t_opts(SHORT_MS, 0);
+		struct lh_lock *lock =
+		    open_lock(t_open(table), LH_LOCK_OWN_SESSION, NULL);
+
+		if (lh_lock_acquire(lock, &o) != 0 ||
+		    lh_lock_extend(lock, LONG_MS, NULL) != 0 ||
+		    write(ready[1], &c, 1) != 1)
+			_exit(1);
+		(void)pause();
+		_exit(1);
+	}
+	is(read(ready[0], &c, 1), 1, "a child extends its lease");
+	is(t_signal(pid, SIGSTOP), 0, "and is stopped");
+	t_sleep_ms(3 * SHORT_MS);
+	ok(!can_try("lock"), "it holds the key past the first ttl");
+	t_kill(pid);
+	both_are_free("killed");
+	(void)close(ready[0]);
+	(void)close(ready[1]);
 }
 
 /* A child that holds both until it is killed; or, told so, closes its table. */
@@ -260,6 +299,7 @@ main(void)
 	given(lh);
 	refused(lh);
 	strict(lh);
+	stopped();
 	in_a_child(false);
 	in_a_child(true);
 	t_close(lh);
