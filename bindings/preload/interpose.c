@@ -20,10 +20,14 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* True if libleasehold.so has called: it locks and closes files of its own,
+ * also for a program that uses it, and may be in the midst of something. */
+#define IS_OWN() key_table_is_library(__builtin_return_address(0))
+
 EXPORT int
 flock(int fd, int operation)
 {
-	struct lh *lh = key_table();
+	struct lh *lh = IS_OWN() ? NULL : key_table();
 	struct lock_request r;
 	int saved = errno;
 	bool is = lh != NULL && lock_request_of_flock(&r, fd, operation);
@@ -66,7 +70,8 @@ fcntl(int fd, int cmd, ...)
 	va_start(list, cmd);
 	arg = va_arg(list, void *);
 	va_end(list);
-	return control_file(fd, cmd, arg);
+	return IS_OWN() ? real()->fcntl(fd, cmd, arg) :
+	    control_file(fd, cmd, arg);
 }
 
 EXPORT int
@@ -78,7 +83,8 @@ fcntl64(int fd, int cmd, ...)
 	va_start(list, cmd);
 	arg = va_arg(list, void *);
 	va_end(list);
-	return control_file(fd, cmd, arg);
+	return IS_OWN() ? real()->fcntl(fd, cmd, arg) :
+	    control_file(fd, cmd, arg);
 }
 
 EXPORT int
@@ -128,7 +134,7 @@ take_closed(int first, int last)
 EXPORT int
 close(int fd)
 {
-	struct held_lock *list = take_closed(fd, fd);
+	struct held_lock *list = IS_OWN() ? NULL : take_closed(fd, fd);
 	int result = real()->close(fd);
 
 	held_locks_release(list);
@@ -139,10 +145,11 @@ EXPORT int
 fclose(FILE *f)
 {
 	struct held_lock *list = NULL;
-	int fd, result;
+	int fd, result, saved = errno;
 
-	if (held_locks_any() && (fd = fileno(f)) >= 0)
+	if (!IS_OWN() && held_locks_any() && (fd = fileno(f)) >= 0)
 		list = take_closed(fd, fd);
+	errno = saved;
 	result = real()->fclose(f);
 	held_locks_release(list);
 	return result;
@@ -154,7 +161,7 @@ dup2(int from, int to)
 	struct held_lock *list = NULL;
 	int result;
 
-	if (from != to && held_locks_any() &&
+	if (from != to && !IS_OWN() && held_locks_any() &&
 	    real()->fcntl(from, F_GETFD) >= 0)
 		list = take_closed(to, to);
 	result = real()->dup2(from, to);
@@ -168,7 +175,7 @@ dup3(int from, int to, int flags)
 	struct held_lock *list = NULL;
 	int result;
 
-	if (from != to && held_locks_any() &&
+	if (from != to && !IS_OWN() && held_locks_any() &&
 	    real()->fcntl(from, F_GETFD) >= 0)
 		list = take_closed(to, to);
 	result = real()->dup3(from, to, flags);
@@ -184,7 +191,7 @@ close_range(unsigned int first, unsigned int last, int flags)
 
 	/* (no flag, or the one that gives the process descriptors of its own,
 	 * but not the one that only marks them) */
-	if (result == 0 && first <= INT32_MAX && !(flags & ~2))
+	if (result == 0 && !IS_OWN() && first <= INT32_MAX && !(flags & ~2))
 		held_locks_release(take_closed((int)first, top));
 	return result;
 }

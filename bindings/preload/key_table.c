@@ -11,6 +11,7 @@
  * interrupts it.
  */
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -29,6 +30,8 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct lh *) table;
 static atomic_long tried_s;	/* when it failed; 0: it did not */
 static atomic_bool said;
+static _Thread_local bool fork_has_opening;
+static uintptr_t library, library_size;	/* its code */
 static pid_t process;		/* 0: before this library's start */
 static _Thread_local volatile sig_atomic_t inside;
 
@@ -114,7 +117,12 @@ key_table(void)
 	if (lh != NULL || (tried != 0 && now_s() - tried < AGAIN_S))
 		return lh;
 	key_table_enter();
-	(void)pthread_mutex_lock(&opening);
+	/* (Another thread opens it, or a handler has left that by a jump: this
+	 * lock has no key.) */
+	if (pthread_mutex_trylock(&opening) != 0) {
+		key_table_leave();
+		return NULL;
+	}
 	if (atomic_load(&table) == NULL)
 		open_table();
 	lh = atomic_load(&table);
@@ -141,7 +149,7 @@ begin_fork(void)
 {
 	if (inside)
 		return;
-	(void)pthread_mutex_lock(&opening);
+	fork_has_opening = pthread_mutex_trylock(&opening) == 0;
 	held_locks_fork_begin();
 }
 
@@ -151,7 +159,8 @@ end_fork(void)
 	if (inside)
 		return;
 	held_locks_fork_end(false);
-	(void)pthread_mutex_unlock(&opening);
+	if (fork_has_opening)
+		(void)pthread_mutex_unlock(&opening);
 }
 
 /* The child has its parent's flocks, but no key: its records begin anew. */
@@ -165,9 +174,38 @@ begin_child(void)
 	process = getpid();
 }
 
+/* Notes where the library is that this one uses. */
+static int
+find_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uintptr_t in = (uintptr_t)lh_open;
+
+	(void)size;
+	(void)arg;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t from = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && in >= from &&
+		    in - from < p->p_memsz) {
+			library = from;
+			library_size = p->p_memsz;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+bool
+key_table_is_library(const void *code)
+{
+	return (uintptr_t)code - library < library_size;
+}
+
 static void __attribute__((constructor))
 start(void)
 {
+	(void)dl_iterate_phdr(find_library, NULL);
 	if (pthread_atfork(begin_fork, end_fork, begin_child) == 0)
 		process = getpid();
 }

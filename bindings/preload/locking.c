@@ -103,11 +103,11 @@ lock_anew(const struct lock_request *r, struct lh *lh)
 	}
 	if (!r->wait)
 		return try_without_key(r, lh);
+	if (!key_wait_is_held_alone(r, lh))
+		return wait_in_kernel(r);
 	switch (key_wait(r, lh, &lease)) {
 	case WAIT_GRANTED:
 		return lock_with_key(r, lh, &lease);
-	case WAIT_LOCKED:
-		return 0;
 	case WAIT_FAILED:
 		return -1;
 	default:

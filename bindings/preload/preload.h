@@ -60,6 +60,9 @@ void key_table_enter(void);
 void key_table_leave(void);
 bool key_table_is_inside(void);
 
+/* True if the code at that address is libleasehold.so's. */
+bool key_table_is_library(const void *code);
+
 /* True if this process is the one that the records are of. */
 bool key_table_is_ours(void);
 
@@ -165,7 +168,6 @@ bool key_wait_is_held_alone(const struct lock_request *r, struct lh *lh);
 /* How a wait for a key ended. */
 enum wait_end {
 	WAIT_GRANTED,		/* the key is held; the kernel was not asked */
-	WAIT_LOCKED,		/* the kernel has given the lock; no key */
 	WAIT_FAILED,		/* errno */
 	WAIT_KERNEL		/* the wait is to go on in the kernel */
 };

@@ -81,4 +81,20 @@ does d 0 closefrom 6
 does c EAGAIN flock 5 ex nb
 does d 0 flock 5 un
 excludes d
+
+# a program that uses the library itself, and has a second thread
+table preload-user
+build=${LEASEHOLD%/*}
+ok "a program of the library's" ${CC:-gcc} -std=c11 -D_GNU_SOURCE -pthread \
+    -I"$here/../../include" -o "$dir/lock-user" "$here/lock-user.c" \
+    "$build/libleasehold.so.0" -Wl,-rpath,"$build"
+does c 0 flock 5 ex
+: >"$dir/other"
+for which in "a new table" "the table that is there"; do
+	run env LD_PRELOAD="$PRELOADED" timeout -k 1 60 \
+	    "$dir/lock-user" "$dir/other" "$file"
+	is "$status$out" "0ready
+Interrupted system call" "  neither hangs nor sleeps on: $which"
+done
+does c 0 flock 5 un
 finish

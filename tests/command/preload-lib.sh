@@ -67,3 +67,8 @@ does() {
 	tell "$1" "${@:3}"
 	is "$answer" "$2" "  $1: ${*:3}"
 }
+
+# waits_in_kernel PID: that process waits for a lock of the kernel's.
+waits_in_kernel() {
+	grep -q -- "-> .* $1 " /proc/locks
+}

@@ -94,8 +94,7 @@ for lock in "flock 5 ex" "wait 5 w 0 0"; do
 	send a alarms restart "$lock"
 	hear a 1000
 	is "$answer" none "  SA_RESTART goes on waiting: $lock"
-	ok "  in the queue" until_true 10000 has_waiters \
-	    "$([ "${lock% *}" = "flock 5" ] && echo "$key" || echo "$key:0-EOF")" 1
+	ok "  in the kernel" until_true 10000 waits_in_kernel "${locker_pid[a]}"
 	if [ "$lock" = "flock 5 ex" ]; then
 		tell b flock 5 un
 	else
@@ -110,7 +109,7 @@ for lock in "flock 5 ex" "wait 5 w 0 0"; do
 done
 does b 0 flock 5 ex
 send a flock 5 ex
-ok "a wait" until_true 10000 has_waiters "$key" 1
+ok "a wait" until_true 10000 waits_in_kernel "${locker_pid[a]}"
 kill -TERM "${locker_pid[a]}"
 ended "${locker_pid[a]}"
 is "$status" 143 "  is ended by a signal without a handler"
@@ -123,7 +122,7 @@ tell a open 5 "$file"
 does a 0 set 5 w 1 1
 does b 0 set 5 w 2 1
 send a wait 5 w 2 1
-ok "a waits for b" until_true 10000 has_waiters "$key:2-2" 1
+ok "a waits for b" until_true 10000 waits_in_kernel "${locker_pid[a]}"
 does b EDEADLK wait 5 w 1 1
 does b 0 set 5 u 0 0
 hear a
@@ -133,7 +132,7 @@ does a 0 set 5 w 1 1
 does b 0 set 5 w 2 1
 does c 0 set 5 w 3 1
 send a wait 5 w 2 1
-ok "a waits for b's key" until_true 10000 has_waiters "$key:2-2" 1
+ok "a waits for b" until_true 10000 waits_in_kernel "${locker_pid[a]}"
 send b wait 5 w 3 1
 send c wait 5 w 1 1
 deadlocked=

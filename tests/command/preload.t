@@ -47,8 +47,9 @@ does b 0 flock 5 un
 # a wait
 does a 0 flock 5 ex
 send b flock 5 ex
-ok "a wait is in the key's queue" until_true 10000 has_waiters "$key" 1
-like "$(lh explain "$key")" "${locker_pid[b]}" "  and explained"
+ok "a wait is the kernel's" until_true 10000 \
+    waits_in_kernel "${locker_pid[b]}"
+like "$(lh explain "$key")" "${locker_pid[a]}" "  and who holds the key shown"
 does a 0 flock 5 un
 hear b
 is "$answer" 0 "  and granted"
@@ -121,8 +122,8 @@ does a 0 wait 5 w 10 5
 is "$(lh status --json "$key:10-14" | jq -r '.holders[0].mode')" exclusive \
     "a reader becomes a writer"
 send b wait 5 w 10 5
-ok "a wait for a range is in its key's queue" \
-    until_true 10000 has_waiters "$key:10-14" 1
+ok "a wait for a range is the kernel's" until_true 10000 \
+    waits_in_kernel "${locker_pid[b]}"
 does a 0 set 5 u 10 5
 hear b
 is "$answer" 0 "  and granted"
