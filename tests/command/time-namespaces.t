@@ -25,10 +25,22 @@ ahead() {
 # (other tests, beside this one, may have the number for seconds: then again)
 same() {
 	for ((i = 0; i < 300; i++)); do
-		run ahead 5000 "$@"
+		# shellcheck disable=SC2016
+		run ahead 5000 bash -c 'stat -Lc %i /proc/self/ns/time >"$0"
+		    exec "$@"' "$dir/number" "$@"
 		[ "$status" = 65 ] || break
 		sleep 0.1
 	done
+}
+
+# same_is STATUS NAME: same has that status; if it never got the number, because
+# others have had it all the time, nothing can be said
+same_is() {
+	if [ "$status" = 65 ] && [ "$(cat "$dir/number")" != "$first" ]; then
+		skip "the number went to others" "$2"
+	else
+		is "$status" "$1" "$2"
+	fi
 }
 
 table time
@@ -58,7 +70,7 @@ done
 run lh run -n k true
 is "$status" 65 "so is the machine's own"
 same "$LEASEHOLD" run -n k true
-is "$status" 75 "with the same offsets the key is held"
+same_is 75 "with the same offsets the key is held"
 same "$LEASEHOLD" rm --force
-is "$status" 0 "and the table can be removed"
+same_is 0 "and the table can be removed"
 finish
