@@ -12,10 +12,12 @@
  * is held.  Without colours on the terminal, or with NO_COLOR, there are none.
  */
 #include <curses.h>
+#include <poll.h>
 #undef KEY_MAX			/* ncurses' last key; ours is a length */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <bsd/string.h>
 #include "top_screen.h"
 
@@ -246,6 +248,16 @@ press(struct top_view *view, const struct rates *l, int c)
 	return true;
 }
 
+/* Without SIGHUP, as under nohup(1), nothing else ends us. */
+static bool
+is_terminal_gone(void)
+{
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	return poll(&in, 1, 0) == 1 && (in.revents & (POLLHUP | POLLERR |
+	    POLLNVAL)) != 0;
+}
+
 bool
 top_screen_wait(struct top_view *view, struct rates *l, int ms)
 {
@@ -254,8 +266,10 @@ top_screen_wait(struct top_view *view, struct rates *l, int ms)
 
 	timeout(ms);
 	c = getch();
-	if (c == ERR)
+	if (c == ERR) {
+		view->ended = is_terminal_gone();
 		return false;
+	}
 	if (view->typing)
 		type_filter(view, c);
 	else

@@ -77,7 +77,7 @@ title="Somebody waits and waits"
 bg "$LEASEHOLD" run -w 600s backup true
 waiter=$pid
 until_true 5000 has_waiters backup 1
-step "leasehold top -b -n 1"
+step "leasehold top -b -n 2"
 explains "GRANTS/S"
 like "$(grep ^backup <<<"$out")" "[$holder]" "  with the holder"
 step "leasehold list --held"

@@ -92,5 +92,17 @@ like "$(cat "$dir/typed")" "green True yellow or red True" \
 typed TERM=xterm NO_COLOR=1 >"$dir/typed" 2>&1
 like "$(cat "$dir/typed")" "green False yellow or red False" "NO_COLOR: no colours"
 is "$(grep -c ' seen$' "$dir/typed")" 7 "  but the same steps"
+# without a terminal, though SIGHUP is ignored
+run env TERM=xterm timeout -k 1 60 python3 - "$LEASEHOLD" <<'END'
+import os, pty, signal, sys
+pid, fd = pty.fork()
+if pid == 0:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.execv(sys.argv[1], ["leasehold", "top", "-d", "100ms"])
+os.read(fd, 100)
+os.close(fd)
+os.waitpid(pid, 0)
+END
+is "$status" 0 "top ends when its terminal is gone"
 kill -0 "$holder" && kill -0 "$waiter" || fail "the holder and the waiter go on"
 finish
