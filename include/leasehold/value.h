@@ -56,9 +56,10 @@ int lh_value_set(struct lh *lh, const struct lh_lease *lease,
  * length, 0 if there is none; *token (if token is not NULL) is that of the
  * lease under which it was set, or 0.
  *
- * Returns 0; -ENOENT: no such key; -EAGAIN: it changes faster than it can be
- * read; -EINVAL, -ENAMETOOLONG, -EUCLEAN, -EPERM (inherited over fork);
- * -EOPNOTSUPP: a cluster key.
+ * Returns 0; -ENOENT: no such key; -ESTALE: the table was removed by force, so
+ * the value is of no use; -EAGAIN: it changes faster than it can be read;
+ * -EINVAL, -ENAMETOOLONG, -EUCLEAN, -EPERM (inherited over fork); -EOPNOTSUPP:
+ * a cluster key.
  */
 int lh_value_get(struct lh *lh, const char *key, void *value, size_t *len,
     uint64_t *token);

@@ -190,6 +190,8 @@ lh_value_get(struct lh *lh, const char *key, void *value, size_t *len,
 		error = lhi_fail(-EINVAL, "nowhere to put the value (NULL)");
 	if (error == 0 && lhi_right_wanted(&lh->v, &n))
 		error = lhi_right_refuse_value(n.key);
+	if (error == 0 && lhi_view_retired(&lh->v))
+		error = lhi_view_fresh(&lh->v);
 	if (error != 0)
 		return error;
 	error = -EAGAIN;

@@ -57,7 +57,9 @@ one_key(uint32_t mode, bool plain, bool held, bool kept, const char *what)
 	struct lh_acquire_opts o = t_opts(30000, 0), *opts = plain ? NULL : &o;
 	struct lh *lh = t_open(table), *fresh;
 	struct lh_lease mine, theirs;
+	char value[LH_VALUE_MAX];
 	struct lh_key *k;
+	size_t len;
 
 	o.mode = mode;
 	if (kept)
@@ -73,6 +75,8 @@ one_key(uint32_t mode, bool plain, bool held, bool kept, const char *what)
 		is(lh_release(lh, &mine), 0, "and is released");
 	}
 	refused(lh, k, "k", opts, what);
+	is(lh_value_get(lh, "k", value, &len, NULL), -ESTALE,
+	    "%s: its value is not read", what);
 	is(lh_release(fresh, &theirs), 0, "the new table's lease");
 	t_close(fresh);
 	(void)lh_close(lh);

@@ -199,7 +199,7 @@ import array, fcntl, glob, os, socket, struct, sys, time
 fd = os.open(glob.glob(sys.argv[1])[0], os.O_RDWR)
 lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, int(sys.argv[3]),
     0, 0)
-fcntl.fcntl(fd, 37, lock)
+fcntl.fcntl(fd, 38, lock)	# F_OFD_SETLKW: another process may look just now
 if sys.argv[2] == "mapped":
     import ctypes
     libc = ctypes.CDLL(None, use_errno=True)
