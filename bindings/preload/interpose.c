@@ -74,18 +74,7 @@ fcntl(int fd, int cmd, ...)
 	    control_file(fd, cmd, arg);
 }
 
-EXPORT int
-fcntl64(int fd, int cmd, ...)
-{
-	va_list list;
-	void *arg;
-
-	va_start(list, cmd);
-	arg = va_arg(list, void *);
-	va_end(list);
-	return IS_OWN() ? real()->fcntl(fd, cmd, arg) :
-	    control_file(fd, cmd, arg);
-}
+EXPORT int fcntl64(int fd, int cmd, ...) __attribute__((alias("fcntl")));
 
 EXPORT int
 lockf(int fd, int cmd, off_t len)

@@ -159,12 +159,6 @@ lock_request_kernel(const struct lock_request *r, bool wait)
 }
 
 bool
-lock_request_is_busy(void)
-{
-	return errno == EAGAIN || errno == EACCES;
-}
-
-bool
 lock_request_is_refused(const struct lock_request *r)
 {
 	int flags = real()->fcntl(r->fd, F_GETFL);

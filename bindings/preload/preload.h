@@ -97,9 +97,6 @@ bool lock_request_of_fcntl(struct lock_request *r, int fd, int cmd,
 /* Asks the kernel for it, waiting or not.  Returns 0; -1 with errno. */
 int lock_request_kernel(const struct lock_request *r, bool wait);
 
-/* True if errno is the kernel's answer to a try: others have it. */
-bool lock_request_is_busy(void);
-
 /* True if the kernel would refuse this lock on a descriptor so opened. */
 bool lock_request_is_refused(const struct lock_request *r);
 
