@@ -189,17 +189,24 @@ is "$status" 0 "a dead session's record names process 1: $err"
 run lh run -n k true
 is "$status" 0 "  its key is free"
 
-# hide HOW [FIRST]: locks every byte of the live file, from FIRST on, through a description that is
-# mapped, or in flight
+# hide HOW [RECORD...]: locks every byte of the live file through a description
+# that is mapped, or in flight; or those of all sessions but these, in their order
 hide() {
+	local how=$1
+
+	shift
 	rm -f "$dir/locker"
 	python3 -c '
 import array, fcntl, glob, os, socket, struct, sys, time
 
 fd = os.open(glob.glob(sys.argv[1])[0], os.O_RDWR)
-lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, int(sys.argv[3]),
-    0, 0)
-fcntl.fcntl(fd, 38, lock)	# F_OFD_SETLKW: another process may look just now
+but = [(1 << 40) + 2 * int(record) for record in sys.argv[3:]]
+firsts = [1 << 40 if but else 0] + [byte + 2 for byte in but]
+for first, end in zip(firsts, but + [0]):
+    if end == 0 or first < end:
+        # F_OFD_SETLKW: another process may look just now
+        fcntl.fcntl(fd, 38, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET,
+            first, end - first if end else 0, 0))
 if sys.argv[2] == "mapped":
     import ctypes
     libc = ctypes.CDLL(None, use_errno=True)
@@ -213,12 +220,11 @@ else:
         array.array("i", [fd]))])
 os.close(fd)
 print("locked", flush=True)
-time.sleep(60)' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" "$1" "${2:-0}" \
+time.sleep(60)' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" "$how" "$@" \
 	    >"$dir/locker" &
 	locker=$!
 	mind $locker
-	until_true 10000 grep -q locked "$dir/locker" ||
-	    { "$LEASEHOLD" dump; grep -w OFDLCK /proc/locks; } >&2
+	until_true 10000 grep -q locked "$dir/locker"
 }
 
 table hidden
@@ -251,7 +257,8 @@ for key in a b; do
 	mind $!
 	until_true 10000 lh status $key
 done
-hide flying $(((1 << 40) + 4))
+# (0 and 1; or 2, if another test looked at 1 just then)
+hide flying $("$LEASEHOLD" dump | awk '$1 == "session" { print $2 }')
 run lh run k true
 is "$status" 73 "bytes are locked by what is not seen, beside two holders"
 is "${err/pid ${innocent[0]}/}" "$err" "  the first is not named"
@@ -262,7 +269,7 @@ import fcntl, glob, os, struct, sys
 
 fd = os.open(glob.glob(sys.argv[1])[0], os.O_RDWR)
 fcntl.fcntl(fd, 38, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET,
-    (1 << 40) + 8, 2, 0))' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" &
+    (1 << 40) + 20, 2, 0))' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" &
 waiter=$!
 mind $waiter
 until_true 10000 grep -q ' 0x26 ' /proc/$waiter/syscall
