@@ -21,10 +21,11 @@ next_is(struct lh_watch *w, uint32_t what, struct lh_event *e)
 	is(e->what, what, "  it is that one");
 }
 
+/* (deadlines are rounded up to 2^20 ns) */
 static int64_t
 left_ms(int64_t end_ns)
 {
-	return (end_ns - t_now_ns()) / T_NS_PER_MS;
+	return (end_ns - (1 << 20) - t_now_ns()) / T_NS_PER_MS;
 }
 
 static void
