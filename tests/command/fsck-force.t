@@ -91,7 +91,7 @@ undead k
 rm "$sign"
 kill -KILL "$heir"
 until_true 5000 gone "$heir"
-run lh fsck --repair --force
+run_alone lh fsck --repair --force
 is "$status" 75 "beside a session that lives: no repair"
 like "$err" "sleep[$living]" "  because of that one"
 like "$out" "session of bash[$killed] is declared dead" \
