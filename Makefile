@@ -830,9 +830,7 @@ bench: $(if $(TSV),,deps-bench)
 	$(sub) $(BENCH) $(if $(TSV),>&2)
 	@$(BENCH) $(if $(QUICK),--quick) $(if $(TSV),--tsv)
 
-# The pictures of doc/performance.md, on a machine that is quiet for 6 minutes.
-# QUICK=1: fewer points, for a test (check-curves), into build/curves.
-# lines and branches that the tests of callers, the command and the daemons run
+# Lines and branches that the tests of callers, the command and the daemons run.
 .PHONY: coverage
 coverage:
 	@tools/deps coverage
@@ -840,6 +838,8 @@ coverage:
 	@tests/coverage build/coverage $(patsubst build/release/%,\
 	    build/coverage/%,$(TESTS) $(SHIM_TESTS))
 
+# The pictures of doc/performance.md, on a machine that is quiet for 6 minutes.
+# QUICK=1: fewer points, for a test (check-curves), into build/curves.
 .PHONY: bench-curves check-curves
 CURVES_TO ?= $(if $(QUICK),build/curves,doc/img)
 bench-curves: deps-curves
