@@ -11,25 +11,7 @@
  * owner of the table, or root, requests it (lh_table_repair() with LH_FORCE),
  * because only they can find out what the kernel does not say.
  *
- * The words of the record are not believed: a member can write any pid into it,
- * or that it is free, or has no second sign.  These signs count, which only the
- * process itself can cause (live_users.c):
- *
- *	a file of its second sign is held	alive: its descendants live
- *	(sign_files.c), or a socket without
- *	its file (sign_holder.c)
- *	that cannot be found out		not known: it stays
- *	its byte is free			dead
- *	a process without a mapping has the	dead: a session's byte is
- *	byte locked, and others with it		locked through a mapping
- *	the byte is locked otherwise, or
- *	NOPROOF, so that locks say nothing:
- *		its process maps the live file	alive
- *		another process maps it		alive: that may be the one
- *		nobody does			dead; the locker cannot be named
- *		not all can be seen		not known: it stays
- *
- * The same is asked of a record that says it is free and whose byte is locked.
+ * judge_session.c has the signs that are judged.
  *
  * The step is the swap of a proof of death, exactly ALIVE(inc) to DEAD(inc). So
  * it may be made while others use the table, and a crash or stop before or
@@ -45,6 +27,10 @@
  * have it later.  If a session, or its sign, began after that and is not proved
  * dead nor seen alive, the look is repeated with the table locked.  Nothing is
  * looked for that no record needs.
+ *
+ * Again.  Another repair copies each descriptor of every process for a moment.
+ * So a process that was just killed may seem to live: its second sign is open,
+ * and no process shows it.  Then the look is repeated, for AGAIN_MS at most.
  *
  * Locks.  For a repair every record's bytes are locked one by one.  Bytes that
  * another process already has cannot be taken by a new session either.
@@ -62,9 +48,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "offline/declare_dead.h"
+#include "offline/judge_session.h"
 #include "offline/live_users.h"
 #include "offline/lockers.h"
-#include "offline/sign_files.h"
 #include "offline/sign_holder.h"
 #include "prim/bytelock.h"
 #include "shm/session_bytes.h"
@@ -76,135 +62,25 @@
 #define LINE_MAX 240
 #define SIGNS_MS 120000		/* of a look for signs: others go on */
 #define SIGNS_LOCKED_MS 20000	/* nobody can attach meanwhile */
+#define AGAIN_MS 1000		/* of looks for what holds a second sign */
+#define AGAIN_PAUSE_NS (10 * NS_PER_MS)
 
-enum found { FOUND_DEAD, FOUND_ALIVE, FOUND_OTHER, FOUND_UNKNOWN,
-	FOUND_SIGN, FOUND_SIGN_UNKNOWN };
-
-/* A record, as it was before its processes were looked at. */
-struct seen {
-	uint64_t before;	/* before signs were looked for */
-	bool promised;		/* it had a sign then, it said */
-	uint64_t state;
-	bool ours;		/* its bytes: locked for the repair */
-	bool live_locked;	/* its live byte: by another process */
-	pid_t holder;		/* has its second sign, whose file is gone */
-};
-
-/* Judges by those who map the file, whatever any record says. */
-static enum found
-judge_mappers(const struct lhi_live_users *users)
+/* Names the process of record i, and who has its second sign of life open. */
+static void
+name_session(char to[LINE_MAX], const struct lhi_exclusive_use *a, uint32_t i,
+    const struct lhi_seen *seen)
 {
-	return users->mappers.n > 0 ? FOUND_OTHER :
-	    lhi_live_users_none_maps(users) ? FOUND_DEAD : FOUND_UNKNOWN;
-}
-
-/* Judges who has the live byte of record i locked, if no descriptor has. */
-static enum found
-judge_locker(const struct lhi_exclusive_use *a, uint32_t i,
-    const struct seen *seen, const struct lhi_live_users *users)
-{
+	const struct lhi_live_pids holder = { 1, { seen->holder } };
 	const struct shm_session *se = &a->v.sessions[i];
-	uint64_t sid = sid_make(sess_inc(seen->state), i);
-	pid_t pid = lhi_session_pid(&a->v, sid);
+	char application[LH_APPLICATION_MAX + 1] = "", name[40];
+	size_t n;
 
-	if (pid > 0 && lhi_live_users_has(users, pid,
-	    sh64_load_rlx(&se->start_ticks)))
-		return FOUND_ALIVE;
-	return judge_mappers(users);
-}
-
-/*
- * Judges the second sign of record i.  FOUND_DEAD: it is not held.  Every file
- * that may be the sign's is asked, and every socket: the record's words, that
- * it has no sign or whose it is, count only where a look was not possible, and
- * then only for a doubt.
- */
-static enum found
-judge_sign(const struct lhi_exclusive_use *a, uint32_t i,
-    const struct lhi_sign_holders *signs, pid_t *holder)
-{
-	int by_file = lhi_sign_files_held(&a->v, i);
-
-	switch (lhi_sign_holders_find(signs, i, holder)) {
-	case SIGN_HELD:
-		return *holder != 0 ? FOUND_ALIVE : FOUND_SIGN;
-	case SIGN_NOT_HELD:
-		return by_file == 1 ? FOUND_ALIVE : FOUND_DEAD;
-	case SIGN_DOUBTFUL:
-		return by_file == 1 ? FOUND_ALIVE : FOUND_SIGN_UNKNOWN;
-	default:
-		if (by_file == 1)
-			return FOUND_ALIVE;
-		return by_file < 0 || (lhi_sign_is_promised(&a->v, i) &&
-		    lhi_sign_held(&a->v, i) != 0) ? FOUND_SIGN_UNKNOWN :
-		    FOUND_DEAD;
-	}
-}
-
-/* Judges record i, which is ALIVE or CLOSING. */
-static enum found
-judge_session(const struct lhi_exclusive_use *a, uint32_t i,
-    struct seen *seen, const struct lhi_live_users *users,
-    const struct lhi_sign_holders *signs)
-{
-	enum found by_sign;
-
-	if (lhi_mutant_on(declares_living))
-		return FOUND_DEAD;
-	by_sign = judge_sign(a, i, signs, &seen->holder);
-	if (by_sign != FOUND_DEAD)
-		return by_sign;
-	if (!seen->live_locked && !sess_marked(seen->state))
-		return FOUND_DEAD;
-	if (!sess_marked(seen->state) &&
-	    lhi_live_users_explain(users, lhi_session_live_byte(i)))
-		return FOUND_DEAD;
-	return judge_locker(a, i, seen, users);
-}
-
-/* Judges record i, which says that no session has it. */
-static enum found
-judge_free(const struct lhi_exclusive_use *a, uint32_t i,
-    const struct seen *seen, const struct lhi_live_users *users)
-{
-	if (lhi_mutant_on(believes_free) || !seen->live_locked ||
-	    lhi_live_users_explain(users, lhi_session_live_byte(i)))
-		return FOUND_DEAD;
-	return judge_mappers(users);
-}
-
-static bool
-is_in_use(uint64_t s)
-{
-	return sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_CLOSING;
-}
-
-/* True if any process would find it dead: nobody has to decide that. */
-static bool
-is_proved(const struct lhi_exclusive_use *a, uint32_t i,
-    const struct seen *seen)
-{
-	return seen->ours && !sess_marked(seen->state) &&
-	    (!lhi_sign_is_promised(&a->v, i) || lhi_sign_held(&a->v, i) == 0);
-}
-
-static void
-name_process(char to[LINE_MAX], const struct shm_session *se)
-{
-	char name[LH_APPLICATION_MAX + 1] = "";
-
-	memcpy(name, se->application, LH_APPLICATION_MAX);
-	(void)snprintf(to, LINE_MAX, "%s[%u]", name, sh32_load_rlx(&se->pid));
-}
-
-/* Appends who has its second sign of life open. */
-static void
-name_holder(char to[LINE_MAX], pid_t pid)
-{
-	const struct lhi_live_pids holder = { 1, { pid } };
-	size_t n = strlen(to);
-	char name[40];
-
+	memcpy(application, se->application, LH_APPLICATION_MAX);
+	(void)snprintf(to, LINE_MAX, "%s[%u]", application,
+	    sh32_load_rlx(&se->pid));
+	if (seen->holder == 0)
+		return;
+	n = strlen(to);
 	lhi_live_users_name(&holder, name, sizeof(name));
 	(void)snprintf(to + n, LINE_MAX - n, " (its sign of life is open in "
 	    "%s)", name);
@@ -324,7 +200,7 @@ fail_in_use(const struct lhi_exclusive_use *a, struct tally *t,
 
 /* Locks the bytes of all records that it can; notes what is seen of each. */
 static void
-lock_records(struct lhi_exclusive_use *a, struct seen *seen)
+lock_records(struct lhi_exclusive_use *a, struct lhi_seen *seen)
 {
 	int waits = BEGIN_TRIES;
 
@@ -339,7 +215,7 @@ lock_records(struct lhi_exclusive_use *a, struct seen *seen)
 /* Looks for second signs, if a session may have one.  Notes in seen[] which
  * sessions there were before.  Returns -ENOMEM; 0. */
 static int
-look_for_signs(const struct lhi_exclusive_use *a, struct seen *seen,
+look_for_signs(const struct lhi_exclusive_use *a, struct lhi_seen *seen,
     struct lhi_sign_holders **signs, int limit_ms)
 {
 	bool any = false;
@@ -347,7 +223,8 @@ look_for_signs(const struct lhi_exclusive_use *a, struct seen *seen,
 	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++) {
 		seen[i].before = sh64_load(&a->v.sessions[i].state);
 		seen[i].promised = lhi_sign_is_promised(&a->v, i);
-		any |= is_in_use(seen[i].before) || is_in_use(seen[i].state);
+		any |= lhi_is_in_use(seen[i].before) ||
+		    lhi_is_in_use(seen[i].state);
 	}
 	free(*signs);
 	*signs = any ? lhi_sign_holders_scan(&a->v, limit_ms) : NULL;
@@ -358,25 +235,25 @@ look_for_signs(const struct lhi_exclusive_use *a, struct seen *seen,
  * may have begun after it. */
 static bool
 is_look_old(const struct lhi_exclusive_use *a, uint32_t i,
-    const struct seen *seen, const struct lhi_live_users *users)
+    const struct lhi_seen *seen, const struct lhi_live_users *users)
 {
-	if (!is_in_use(seen->state) || (seen->state == seen->before &&
+	if (!lhi_is_in_use(seen->state) || (seen->state == seen->before &&
 	    seen->promised == lhi_sign_is_promised(&a->v, i)))
 		return false;
-	if (is_proved(a, i, seen))
+	if (lhi_is_proved_dead(a, i, seen))
 		return false;
 	return !seen->live_locked ||
 	    lhi_live_users_explain(users, lhi_session_live_byte(i)) ||
-	    judge_locker(a, i, seen, users) == FOUND_DEAD;
+	    lhi_judge_locker(a, i, seen, users) == FOUND_DEAD;
 }
 
 /* True if a byte's lock has to be explained by the processes that use the
  * file. */
 static bool
-needs_users(const struct lhi_exclusive_use *a, const struct seen *seen)
+needs_users(const struct lhi_exclusive_use *a, const struct lhi_seen *seen)
 {
 	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++)
-		if (seen[i].live_locked || (is_in_use(seen[i].state) &&
+		if (seen[i].live_locked || (lhi_is_in_use(seen[i].state) &&
 		    sess_marked(seen[i].state)))
 			return true;
 	return false;
@@ -385,7 +262,7 @@ needs_users(const struct lhi_exclusive_use *a, const struct seen *seen)
 /* Looks at everything, and locks the table and its records meanwhile.  *users
  * is NULL if nothing has to be explained by them. */
 static int
-look_and_lock(struct lhi_exclusive_use *a, struct seen *seen,
+look_and_lock(struct lhi_exclusive_use *a, struct lhi_seen *seen,
     struct lhi_live_users **users, struct lhi_sign_holders **signs)
 {
 	int error = look_for_signs(a, seen, signs, SIGNS_MS);
@@ -412,62 +289,122 @@ look_and_lock(struct lhi_exclusive_use *a, struct seen *seen,
 	return 0;
 }
 
+/* Judges every record, and adds its session to *t if that is in use. */
+static void
+judge_records(const struct lhi_exclusive_use *a, struct lhi_seen *seen,
+    const struct lhi_live_users *users, const struct lhi_sign_holders *signs,
+    struct tally *t)
+{
+	char one[LINE_MAX];
+
+	*t = (struct tally){ .users = 0 };
+	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++) {
+		struct lhi_seen *s = &seen[i];
+
+		lhi_judge_session(a, i, s, users, signs);
+		if (s->found == FOUND_ALIVE) {
+			name_session(one, a, i, s);
+			add_user(t, one);
+		}
+		t->others += s->found == FOUND_OTHER;
+		t->unknown += s->found == FOUND_UNKNOWN;
+		t->signs += s->found == FOUND_SIGN;
+		t->unknown_signs += s->found == FOUND_SIGN_UNKNOWN;
+		t->foreign += s->found == FOUND_DEAD && !s->ours;
+	}
+}
+
+/* True if second signs are open, and no process shows them, though all could be
+ * looked at. */
+static bool
+are_signs_lost(const struct tally *t, const struct lhi_sign_holders *signs)
+{
+	return t->signs + t->unknown_signs > 0 && signs->sees_all &&
+	    signs->unread.n == 0;
+}
+
+/* Judges, and looks for second signs again while that may help. */
+static int
+judge(const struct lhi_exclusive_use *a, struct lhi_seen *seen,
+    const struct lhi_live_users *users, struct lhi_sign_holders **signs,
+    struct tally *t)
+{
+	const struct timespec a_moment = { 0, AGAIN_PAUSE_NS };
+	int64_t until_ns = lhi_clock_ns(CLOCK_MONOTONIC) +
+	    AGAIN_MS * NS_PER_MS;
+
+	judge_records(a, seen, users, *signs, t);
+	/* ends: at the latest at until_ns, after the look that goes on then */
+	while (are_signs_lost(t, *signs) && !lhi_mutant_on(looks_once) &&
+	    lhi_clock_ns(CLOCK_MONOTONIC) < until_ns) {
+		lhi_point("declare.again");
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment, NULL);
+		if (look_for_signs(a, seen, signs, SIGNS_LOCKED_MS) != 0)
+			return lhi_fail(-ENOMEM, "out of memory");
+		judge_records(a, seen, users, *signs, t);
+	}
+	return 0;
+}
+
+/* Says who has bytes locked that no session has. */
+static void
+describe_foreign(const struct lhi_exclusive_use *a, const struct tally *t,
+    const struct lhi_live_users *users,
+    void (*fn)(const char *what, void *arg), void *arg)
+{
+	char who[LINE_MAX], line[2 * LINE_MAX];
+
+	if (users != NULL)
+		lhi_lockers_describe(who, sizeof(who), users);
+	else
+		lhi_lockers_name_apart(who, sizeof(who), a->live_fd);
+	(void)snprintf(line, sizeof(line), "the bytes of %u sessions that do "
+	    "not live are locked by %s", t->foreign, who);
+	fn(line, arg);
+}
+
+/* Declares dead the session of record i, which was judged so. */
+static void
+declare(struct lhi_exclusive_use *a, uint32_t i, const struct lhi_seen *seen,
+    bool dry, void (*fn)(const char *what, void *arg), void *arg)
+{
+	char one[LINE_MAX], line[2 * LINE_MAX];
+
+	name_session(one, a, i, seen);
+	if (!lhi_is_proved_dead(a, i, seen)) {
+		(void)snprintf(line, sizeof(line), "%s: the session of %s is "
+		    "declared dead; its process is gone, but what it started "
+		    "may still use what it held",
+		    dry ? "would be done" : "done", one);
+		fn(line, arg);
+	}
+	if (!dry)
+		(void)lhi_session_declare_dead(&a->v, i, seen->state);
+	lhi_point("declare.declared");
+}
+
 int
 lhi_declare_dead(struct lhi_exclusive_use *a, bool dry,
     void (*fn)(const char *what, void *arg), void *arg, const char *remedy)
 {
-	struct seen *seen = calloc(a->v.geo.max_sessions, sizeof(*seen));
-	char one[LINE_MAX], line[2 * LINE_MAX];
+	struct lhi_seen *seen = calloc(a->v.geo.max_sessions, sizeof(*seen));
 	struct lhi_sign_holders *signs = NULL;
 	struct lhi_live_users *users = NULL;
-	struct tally t = { .users = 0 };
+	struct tally t;
 	int error;
 
 	if (seen == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
 	error = look_and_lock(a, seen, &users, &signs);
+	if (error == 0)
+		error = judge(a, seen, users, &signs, &t);
 	if (error != 0)
 		goto out;
-	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++) {
-		uint64_t s = seen[i].state;
-		bool in_use = is_in_use(s);
-		enum found found = in_use ?
-		    judge_session(a, i, &seen[i], users, signs) :
-		    judge_free(a, i, &seen[i], users);
-
-		name_process(one, &a->v.sessions[i]);
-		if (seen[i].holder != 0)
-			name_holder(one, seen[i].holder);
-		if (found == FOUND_ALIVE)
-			add_user(&t, one);
-		t.others += found == FOUND_OTHER;
-		t.unknown += found == FOUND_UNKNOWN;
-		t.signs += found == FOUND_SIGN;
-		t.unknown_signs += found == FOUND_SIGN_UNKNOWN;
-		t.foreign += found == FOUND_DEAD && !seen[i].ours;
-		if (!in_use || found != FOUND_DEAD)
-			continue;
-		if (!is_proved(a, i, &seen[i])) {
-			(void)snprintf(line, sizeof(line), "%s: the session of "
-			    "%s is declared dead; its process is gone, but "
-			    "what it started may still use what it held",
-			    dry ? "would be done" : "done", one);
-			fn(line, arg);
-		}
-		if (!dry)
-			(void)lhi_session_declare_dead(&a->v, i, s);
-		lhi_point("declare.declared");
-	}
-	if (t.foreign > 0) {
-		if (users != NULL)
-			lhi_lockers_describe(one, sizeof(one), users);
-		else
-			lhi_lockers_name_apart(one, sizeof(one),
-			    a->live_fd);
-		(void)snprintf(line, sizeof(line), "the bytes of %u sessions "
-		    "that do not live are locked by %s", t.foreign, one);
-		fn(line, arg);
-	}
+	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++)
+		if (lhi_is_in_use(seen[i].state) && seen[i].found == FOUND_DEAD)
+			declare(a, i, &seen[i], dry, fn, arg);
+	if (t.foreign > 0)
+		describe_foreign(a, &t, users, fn, arg);
 	if (t.users + t.others + t.unknown + t.signs + t.unknown_signs != 0)
 		error = fail_in_use(a, &t, users, signs, remedy);
 out:
