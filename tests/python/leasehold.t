@@ -242,6 +242,32 @@ class Failures(Case):
                 self.table.acquire("k", priority=priority)
         self.table.acquire("k", priority=2**32 - 1).release()
 
+    def test_a_number_that_does_not_fit_is_an_error(self):
+        lease = self.table.acquire("k")
+        for wrong in ({"mode": 2**32}, {"mode": -1}, {"scope": 2**32 + 1},
+                      {"policy": 2**32}, {"priority": 2**64}):
+            with self.assertRaises(ValueError, msg=wrong):
+                self.table.acquire("other", **wrong)
+        with self.assertRaises(ctypes.ArgumentError):
+            lease.convert(2**32 + leasehold.SHARED)
+        with self.assertRaises(ctypes.ArgumentError):
+            self.table.semaphore("s", 2**32 + 1)
+        self.assertEqual(self.table.status("other"), None)
+        self.assertTrue(lease.verify())
+
+    def test_a_value_is_bytes_and_keys_are_a_list(self):
+        for wrong in (5, [1, 2], "text"):
+            with self.assertRaises(TypeError, msg=wrong):
+                self.table.acquire("k", value=wrong)
+        with self.table.acquire("k", value=bytearray(b"v")) as lease:
+            with self.assertRaises(TypeError):
+                lease.set_value(5)
+            self.assertEqual(self.table.value("k")[0], b"v")
+        for wrong in ("ab", b"ab"):
+            with self.assertRaises(TypeError):
+                self.table.acquire_many(wrong)
+        self.assertEqual(self.table.status("a"), None)
+
     def test_closed_table(self):
         lease = self.table.acquire("k")
         self.table.close()

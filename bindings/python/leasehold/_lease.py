@@ -12,7 +12,7 @@ from ._errors import Error, Lost, ask, check
 from ._library import _INT64_MAX as INT64_MAX
 from ._library import _Lease, _LeaseInfo, lib
 from ._lock import Lock
-from ._options import How, ms
+from ._options import How, ms, value_of
 from ._wait import Released, interruptible
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Lease(Released):
 
     def set_value(self, value: bytes) -> None:
         """Set the key's value: up to 256 bytes; b"": none.  Raises Lost."""
-        value = bytes(value)
+        value = value_of(value)
         check(lib.lh_value_set(self._table.p, byref(self._lease), value,
                                  len(value)))
 
@@ -119,7 +119,7 @@ class Lease(Released):
 
     def release_value(self, value: bytes) -> None:
         """set_value(), then release(): both, or what the first raises."""
-        value = bytes(value)
+        value = value_of(value)
         if self._held:
             check(lib.lh_release_value(self._table.p, byref(self._lease),
                                          value, len(value)))

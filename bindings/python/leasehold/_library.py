@@ -6,9 +6,8 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import os
-from ctypes import (POINTER, Structure, c_char, c_char_p, c_int, c_int32,
-                    c_int64, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64,
-                    c_void_p)
+from ctypes import (POINTER, c_char, c_char_p, c_int, c_int32, c_int64,
+                    c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p)
 from typing import Any
 
 _SYSTEM, _NO_CREATE, _FORCE, _GATE_DURABLE = 0x1, 0x2, 0x10, 0x100
@@ -16,6 +15,44 @@ _ALL_LOCAL, _CATCH_SIGBUS, _WITH_MAKER = 0x200, 0x400, 0x10000
 _SHAREABLE, _NO_DEADLOCK, _KEEP = 0x100, 0x200, 0x400
 _ROBUST = 0x2000
 _INT64_MAX = 2 ** 63 - 1
+
+
+_INTEGERS: tuple[Any, ...] = (c_int, c_int32, c_int64, c_size_t, c_uint8,
+                              c_uint16, c_uint32, c_uint64)
+
+
+def _in_range(number: Any, ctype: Any, what: str) -> Any:
+    """The number, which ctypes would silently cut to its lowest bits."""
+    bits = 8 * ctypes.sizeof(ctype)
+    low, high = 0, 1 << bits
+    if ctype(-1).value < 0:
+        low, high = -high // 2, high // 2
+    if isinstance(number, int) and not low <= number < high:
+        raise ValueError("%s: %d is not a number from %d to %d" %
+                         (what, number, low, high - 1))
+    return number
+
+
+class Structure(ctypes.Structure):
+    """One whose integers have to fit."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        names = [field[0] for field in self._fields_]
+        given = {**dict(zip(names, args)), **kwargs}
+        for name, ctype in [field[:2] for field in self._fields_]:
+            if ctype in _INTEGERS and name in given:
+                _in_range(given[name], ctype, name)
+        super().__init__(*args, **kwargs)
+
+
+def _argument(ctype: Any) -> Any:
+    """An argument's type: that one, but its integers have to fit (else
+    ctypes.ArgumentError)."""
+    def from_param(number: Any) -> Any:
+        return ctype(_in_range(number, ctype, "it"))
+
+    return ctype if ctype not in _INTEGERS else type(
+        "argument", (), {"from_param": staticmethod(from_param)})
 
 
 class _Lease(Structure):
@@ -211,7 +248,7 @@ def _load() -> ctypes.CDLL:
             "lh_gate_marks": [p, POINTER(c_uint64), POINTER(c_uint64)],
     }.items():
         f = getattr(lib, fn)
-        f.argtypes, f.restype = args, c_int
+        f.argtypes, f.restype = [_argument(a) for a in args], c_int
     for fn, result in (("lh_session_renew", c_int64),
                        ("lh_session_close", None)):
         f = getattr(lib, fn)

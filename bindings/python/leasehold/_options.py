@@ -30,6 +30,11 @@ def bytes_of(text: Text, what: str) -> bytes:
     return data
 
 
+def value_of(value: bytes) -> bytes:
+    """The bytes of a value, which is not a number (of zeros) or a list."""
+    return memoryview(value).tobytes()
+
+
 def shown(text: Text) -> str:
     """A name as a repr shows it."""
     return repr(os.fsdecode(text))
@@ -57,6 +62,8 @@ def request_id(request: int) -> ctypes.Array[c_uint64]:
 
 def items(keys: Keys, mode: int) -> ctypes.Array[_Item]:
     """Names, or pairs of name and mode."""
+    if isinstance(keys, (str, bytes)):      # each letter of it
+        raise TypeError("a list of keys, not one key")
     pairs = [k if isinstance(k, tuple) else (k, mode) for k in keys]
     return (_Item * len(pairs))(*[_Item(bytes_of(k, "a key"), m)
                                   for k, m in pairs])
@@ -81,8 +88,6 @@ class How(NamedTuple):
     robust: bool = False
 
     def options(self) -> _AcquireOpts:
-        if not 0 <= self.priority < 1 << 32:    # ctypes would take its lowest
-            raise ValueError("a priority is a number from 0 to 2**32 - 1")
         opts = _AcquireOpts(
             size=sizeof(_AcquireOpts), mode=self.mode, scope=self.scope,
             priority=self.priority, ttl_ms=ms(self.ttl),
@@ -108,7 +113,7 @@ class How(NamedTuple):
         if self.session is not None:
             more.session = self.session.p
         if self.value is not None:
-            data = bytes(self.value)
+            data = value_of(self.value)
             more.bytes = ctypes.create_string_buffer(data, len(data) or 1)
             more.value = ctypes.cast(more.bytes, c_void_p)
             more.value_len = len(data)
