@@ -265,5 +265,9 @@ lhi_live_closing(struct lh *lh)
 		if (lhi_mutant_on(ends_once))
 			break;
 	}
+	/* callbacks that come later find it closed, because they would run
+	 * beside the rest of lh_close() */
+	if (!lhi_mutant_on(closing_handle_used))
+		lh->tag = 0;
 	lhi_live_unlock();
 }

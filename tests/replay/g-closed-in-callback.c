@@ -235,6 +235,46 @@ play(const char *table)
 	}
 }
 
+static void
+on_lost(struct lh_lock *lock, const struct lh_event *e, void *arg)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+	struct lh_lease lease;
+
+	(void)lock;
+	(void)arg;
+	if (e->what != LH_EVENT_LOST)
+		return;
+	at.errors[0] = lh_acquire(at.lh, "another", &o, &lease);
+	t_post(&at.ended);
+}
+
+static int
+close_table(void *unused)
+{
+	(void)unused;
+	return lh_close(at.lh);
+}
+
+/* A callback that begins while lh_close() is in its middle: it has to find the
+ * table closed, for its memory is about to go. */
+static void
+play_lost(const char *table)
+{
+	struct lh_lock_opts o = LH_LOCK_OPTS_INIT;
+
+	memset(&at, 0, sizeof(at));
+	at.lh = replay_open(table, 0);
+	o.event = on_lost;
+	is(lh_lock_open(at.lh, "k", &o, &at.lock), 0, "a handle");
+	is(lh_lock_acquire(at.lock, NULL), 0, "acquired");
+	replay_stop("closer", "close.closing", close_table, NULL);
+	ok(t_await(&at.ended, 1, REPLAY_MS), "the callback runs meanwhile");
+	is(at.errors[0], -EINVAL, "its callback cannot acquire");
+	is(replay_finish("closer"), 0, "closed");
+	is(lh_lock_close(at.lock), 0, "closed");
+}
+
 int
 main(void)
 {
@@ -246,5 +286,6 @@ main(void)
 		row = &rows[i];
 		play(i == 0 ? table : t_table());
 	}
+	play_lost(t_table());
 	return done();
 }
