@@ -180,6 +180,20 @@ open_selected(struct top_view *view, const struct rates *l)
 	view->stale = true;
 }
 
+/* Removes the last character of the filter, which may be several bytes. */
+static void
+shorten_filter(char *filter)
+{
+	size_t len = strlen(filter);
+	bool continues = len > 0;
+
+	while (continues) {
+		continues = ((unsigned char)filter[--len] & 0xc0) == 0x80 &&
+		    len > 0;
+		filter[len] = '\0';
+	}
+}
+
 /* Changes the filter by a key press. */
 static void
 type_filter(struct top_view *view, int c)
@@ -190,8 +204,8 @@ type_filter(struct top_view *view, int c)
 		view->filter[0] = '\0';
 	if (c == KEY_ESC || c == '\n' || c == '\r' || c == KEY_ENTER)
 		view->typing = false;
-	else if ((c == KEY_BACKSPACE || c == 127 || c == 8) && len > 0)
-		view->filter[len - 1] = '\0';
+	else if (c == KEY_BACKSPACE || c == 127 || c == 8)
+		shorten_filter(view->filter);
 	else if (c >= ' ' && c < 256 && c != 127 && len + 1 < TOP_FILTER_MAX) {
 		view->filter[len] = (char)c;
 		view->filter[len + 1] = '\0';

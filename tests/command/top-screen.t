@@ -60,7 +60,7 @@ def type(keys):
 until(b"GRANTS/S")
 type(b"/")
 until(b"keys with: ")
-type(b"nigh\n")
+type("nä\x7figh\n".encode())
 until(b"/: change it")
 type(b"\n")
 until(b"is held by")
