@@ -65,12 +65,15 @@ activation_take(const char *name, int *fds, unsigned max)
 	int passed = count_passed();
 	unsigned n = 0;
 
-	for (int i = 0; i < passed && n < max; i++) {
+	for (int i = 0; i < passed; i++) {
 		const char *its = strsep(&rest, ":");
 
-		if (its != NULL && strcmp(its, name) == 0 &&
-		    adopt(FIRST_FD + i))
-			fds[n++] = FIRST_FD + i;
+		if (its == NULL || strcmp(its, name) != 0 ||
+		    !adopt(FIRST_FD + i))
+			continue;
+		if (n < max)
+			fds[n] = FIRST_FD + i;
+		n++;
 	}
 	free(names);
 	return n;

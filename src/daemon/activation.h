@@ -3,8 +3,8 @@
 #ifndef DAEMON_ACTIVATION_H
 #define DAEMON_ACTIVATION_H
 
-/* Takes the listening sockets of that name, at most `max`, into fds.  Returns
- * how many there are. */
+/* Takes the listening sockets of that name into fds, `max` of them at most.
+ * Returns how many there are, which may be more. */
 unsigned activation_take(const char *name, int *fds, unsigned max);
 
 #endif

@@ -86,6 +86,12 @@ serve_listen_adopt(const char *name)
 {
 	unsigned n = activation_take(name, listeners + 1, PASSED_MAX);
 
+	if (n > PASSED_MAX) {
+		log_line(LOG_WARNING, "%u sockets '%s' of the service manager; "
+		    "those after the first %d are not answered", n, name,
+		    PASSED_MAX);
+		n = PASSED_MAX;
+	}
 	for (uint32_t i = 1; i <= n; i++) {
 		int e = watch_listener(i);
 

@@ -11,8 +11,9 @@ watch_s=300
 table activation
 real=$REAPERD
 
-# passed_to NAME PID: from now on the daemon gets a listener, by that name and
-# for that process ("" is itself), as from systemd; its port is in $dir/port
+# passed_to NAME PID [N]: from now on the daemon gets a listener (or N copies of it),
+# by that name and for that process ("" is itself), as from systemd; its port is in
+# $dir/port
 passed_to() {
 	cat >"$dir/passed" <<-END
 	#!/usr/bin/env python3
@@ -21,10 +22,12 @@ passed_to() {
 	s.bind(("127.0.0.1", 0))
 	s.listen(8)
 	open("$dir/port", "w").write(str(s.getsockname()[1]))
-	if s.fileno() != 3:
-	    os.dup2(s.fileno(), 3)
-	os.set_inheritable(3, True)
-	os.environ.update(LISTEN_FDS="1", LISTEN_FDNAMES="$1",
+	n = ${3:-1}
+	s = socket.socket(fileno=os.dup2(s.detach(), 3 + n))
+	for fd in range(3, 3 + n):
+	    os.dup2(s.fileno(), fd)
+	s.close()
+	os.environ.update(LISTEN_FDS=str(n), LISTEN_FDNAMES=":".join(["$1"] * n),
 	                  LISTEN_PID="$2" or str(os.getpid()))
 	os.execv("$real", ["leasehold-reaperd"] + sys.argv[1:])
 	END
@@ -78,6 +81,14 @@ LEASEHOLD_REAPERD_METRICS=off reaperd
 run over_tcp /
 like "$out" "leasehold_keys_held" "metrics = off: at the manager's socket alone"
 ok "  and at no other" test ! -e "$socket"
+stop
+
+# more than it takes
+passed_to metrics "" 5
+reaperd
+ok "of five sockets it leaves one, and says so" logged "those after the first 4"
+run over_tcp /
+like "$out" "leasehold_keys_held" "  and answers at the others"
 stop
 
 # what is not for it
