@@ -89,7 +89,8 @@ enum lh_scope {
 				 * else -EOPNOTSUPP */
 };
 
-/* Notes on a grant: how the previous holder ended, if uncleanly. */
+/* Notes on a grant: how the previous holder ended, if uncleanly.  Of several
+ * readers that is the one who was the last to leave. */
 #define LH_NOTE_PREVIOUS_DIED		0x1u
 #define LH_NOTE_PREVIOUS_EXPIRED	0x2u
 #define LH_NOTE_PREVIOUS_BROKEN		0x4u

@@ -70,11 +70,11 @@ int lhi_attempt_round(struct lhi_attempt *a);
 bool lhi_attempt_park(struct lhi_attempt *a);
 void lhi_attempt_unpark(struct lhi_attempt *a);
 
-/* lhi_attempt_announce() announces the claim in a new use, in that state. */
 /* Returns the named session into which it acquires, or 0.  The wait shows it in
  * claim.grant (inspect/waits_for.c). */
 uint64_t lhi_attempt_session(const struct lhi_attempt *a);
 
+/* Announces the claim in a new use, in that state. */
 void lhi_attempt_announce(struct lhi_attempt *a, unsigned st,
     uint64_t deadline);
 

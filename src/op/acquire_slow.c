@@ -142,7 +142,7 @@ lhi_attempt_leave_queue(struct lhi_attempt *a)
 	if (lhi_mutant_on(leaver_silent))
 		return;
 	/* amendment C4: a leaver wakes the new first waiter; the waiter that
-	 * takes over its process's watch; pairs with sleep_parked(): park, then
+	 * takes over its process's watch; pairs with park_claim(): park, then
 	 * look at the queue */
 	lhi_queue_wake_first(view(a), a->t.s);
 	lhi_admission_hand_over(&a->t);

@@ -14,7 +14,9 @@
  *				once
  *	no proof yet		threads are still on their way out: ask again
  *				after 20, 40, 80 us and so on, up to the usual
- *				20 ms.  (Never sched_yield(): the next thread
+ *				20 ms.  (The watch below is asked once for each
+ *				mark; then the byte and the list of threads.
+ *				Never sched_yield(): the next thread
  *				may tear down a GiB before it gives the
  *				processor back.)
  *	armed anew		another thread of the holder has done that:

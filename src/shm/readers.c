@@ -6,21 +6,22 @@
  * through their rnext {mark, idx, tag}, the latest first.  There is no counter:
  * a dead reader would leave it wrong by an unknown amount.
  *
- *	push	rnext = head, state HELD, then the word's swap to S(c, ver + 1)
+ *	push	rnext = head, state READ, then the word's swap to S(c, ver + 1)
  *	idle	a release next to other readers, or by one that was alone often
  *		(op/release_shared.c), only makes the state IDLE: the claim
  *		stays in the chain, and its owner's next acquire is one swap of
- *		its own line, IDLE -> HELD (revive)
+ *		its own line, IDLE -> READ (revive)
  *	revoke	a writer, or a process acting for one, makes IDLE REVOKED
- *	leave	terminal (REVOKED, EXPIRED, BROKEN, session dead), then rnext is
- *		marked, then it is unlinked: from the head by a swap of the
- *		word, from within by a swap of the predecessor's rnext
+ *	leave	terminal (REVOKED, EXPIRED, BROKEN), or its session dead; then
+ *		rnext is marked, then it is unlinked: from the head by a swap of
+ *		the word (lhi_lock_settle_head()), from within by a swap of the
+ *		predecessor's rnext
  *
  * Invariants.
  *  I1	ver grows with every push; taking out the head does not change it.  For
  *	one ver the head only moves down the chain, so no word returns.
  *  I2	A claim is marked only when it is terminal or its session dead, and the
- *	link was read before that was seen (amendment C12): a HELD reader that
+ *	link was read before that was seen (amendment C12): a READ reader that
  *	lives is never marked, so the word cannot become FREE over it.
  *  I3	IDLE is in the chain and not marked: reviving it holds the key.
  *  I4	A claim is used again only when no link leads to it: the word's swap
@@ -37,7 +38,7 @@
  * way.
  *
  * A crash or stop of
- *	push, before the swap	a HELD claim that nothing names
+ *	push, before the swap	a READ claim that nothing names
  *	push, after it		a complete lease
  *	leave, anywhere		terminal, marked or not: finished by the writer
  *				or reader that finds it at the head
@@ -72,6 +73,8 @@ take_out_head(struct lhi_view *v, struct shm_slot *s, unsigned how)
 	uint32_t n = 0;
 
 	for (int unclear = 0; unclear < UNCLEAR_MAX && LHI_WITHIN(n, most);) {
+		/* (a release expires nobody, and asks the kernel about
+		 * nobody: the writer does, within 20 ms) */
 		int out = lhi_lock_settle_head(v, s, sh64_load_sc(&s->word),
 		    INT64_MIN, how);
 
