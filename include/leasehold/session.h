@@ -57,10 +57,10 @@ struct lh_session_opts {
 	uint32_t flags;
 	uint32_t on_end;	/* enum lh_on_end */
 	int64_t ttl_ms;		/* 100 ms .. 30 days */
-	int64_t lock_delay_ms;	/* 0 .. 10 min: after an end that was not
-				 * lh_session_destroy(), a key that it held
-				 * exclusively is not granted before that
-				 * time has passed */
+	int64_t lock_delay_ms;	/* 0 .. 10 min: after an end that was neither
+				 * lh_session_destroy() nor its maker's
+				 * lh_close(), a key that it held exclusively
+				 * is not granted before that time has passed */
 	int32_t pid;		/* not 0: bound to that process: see below */
 	uint32_t reserved;
 };
@@ -100,11 +100,12 @@ int lh_session_open(struct lh *lh, const char *name,
     const struct lh_session_opts *opts, struct lh_session **out);
 
 /*
- * Renews it for its ttl from now on.  Returns the ttl in force, in ms; 0: it is
- * bound to a process, and needs no renewal; -ESTALE: it has ended (also if no
- * process had noticed: then it has ended now, G3); -EPERM, -EINVAL.
- * The leases on cluster keys in it end with this host's right all the same:
- * see `lost` of lh_session_info().
+ * Renews it for its ttl from now on.  (Of many renewals at once, by whichever
+ * process, one a millisecond goes on; the others wait for that.)  Returns the
+ * ttl in force, in ms; 0: it is bound to a process, and needs no renewal;
+ * -ESTALE: it has ended (also if no process had noticed: then it has ended now,
+ * G3); -EPERM, -EINVAL. The leases on cluster keys in it end with this host's
+ * right all the same: see `lost` of lh_session_info().
  */
 int64_t lh_session_renew(struct lh_session *s);
 
@@ -118,10 +119,10 @@ int lh_session_keep(struct lh_session *s, int on);
 
 /*
  * Ends it, and its leases.  When this returns, their keys are free, without a
- * note.  (If keys are to be removed, they are, unless a process that is stopped
- * while taking a key into the session delays that.) Returns 0: it has ended by
- * this call, or by an earlier one; -ESTALE: it had ended otherwise; -EPERM,
- * -EINVAL, -EUCLEAN.
+ * note, but for those acquired with LH_ROBUST (lease.h).  (If keys are to be
+ * removed, they are, unless a process that is stopped while taking a key into
+ * the session delays that.)  Returns 0: it has ended by this call, or by an
+ * earlier one; -ESTALE: it had ended otherwise; -EPERM, -EINVAL, -EUCLEAN.
  */
 int lh_session_destroy(struct lh_session *s);
 

@@ -18,7 +18,9 @@
  * Invariants.
  *  I1	Of one name at most one is NAMED and not ended.
  *  I2	`until` changes by exact swaps, and no value returns: each renewal's is
- *	later than the one that it replaces, by one unit at least.
+ *	later than the one that it replaces, by one unit at least.  It is AHEAD
+ *	units too late at most: a renewal that would be more waits for the
+ *	clock.
  *  I3	Ended is final: nothing is renewed, and no lease acquired, after it.
  *  I4	While it is reclaimed, no claim of it is being taken.  A process that
  *	takes one is the chunk's keeper (op/session_claim.c), and checks, after
@@ -68,11 +70,14 @@
 #include "shm/counters.h"
 #include "shm/session_reclaim.h"
 
-#define SLACK_NS	(10 * NS_PER_MS)	/* of rounding, and clocks */
+#define SLACK_NS	(10 * NS_PER_MS)	/* of AHEAD, rounding, clocks */
+#define AHEAD		4			/* units of 2^20 ns */
+#define AHEAD_PAUSE_NS	500000
 #define MAKE_TRIES	200
 #define RENEW_TRIES	LHI_SWAPS_MAX	/* each time another was quicker */
 
-/* ttl_ms from now on, and after `old`; without a ttl never. */
+/* ttl_ms from now on, and after `old`; without a ttl never.  0: that would be
+ * too late now (I2). */
 static uint64_t
 until_after(const struct lhi_view *v, uint64_t inc, uint32_t ttl_ms,
     uint64_t old)
@@ -81,9 +86,14 @@ until_after(const struct lhi_view *v, uint64_t inc, uint32_t ttl_ms,
 
 	if (ttl_ms == 0)
 		return lhi_until_make(inc, DEADLINE_MAX);
+	if (d < UNTIL_FIRST)
+		d = UNTIL_FIRST;
+	if (d + AHEAD <= state_deadline(old) &&
+	    !lhi_mutant_on(renewals_add_up))
+		return 0;
 	if (d <= state_deadline(old) && state_deadline(old) < DEADLINE_MAX)
-		d = state_deadline(old) + 1;		/* I2 */
-	return lhi_until_make(inc, d < UNTIL_FIRST ? UNTIL_FIRST : d);
+		d = state_deadline(old) + 1;
+	return lhi_until_make(inc, d);
 }
 
 bool
@@ -136,6 +146,7 @@ lhi_named_end(struct lhi_view *v, uint64_t sid)
 int
 lhi_named_renew(struct lhi_view *v, uint64_t sid)
 {
+	const struct timespec a_moment = { 0, AHEAD_PAUSE_NS };
 	struct shm_session *se = &v->sessions[sid_idx(sid)];
 
 	for (uint32_t i = 0; i < RENEW_TRIES; i++) {
@@ -154,7 +165,13 @@ lhi_named_renew(struct lhi_view *v, uint64_t sid)
 		lhi_point("named.renewing");
 		later = until_after(v, sid_inc(sid),
 		    sh32_load_rlx(&se->ttl_ms), u);
-		if (!sh64_cas(&se->until, u, later))
+		if (later == 0 && !lhi_named_sound(v, sid_idx(sid)))
+			return lhi_damaged(v, "a named session's end is later "
+			    "than a renewal makes it", sid_idx(sid), u);
+		if (later == 0)
+			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment,
+			    NULL);
+		if (later == 0 || !sh64_cas(&se->until, u, later))
 			continue;
 		lhi_point("named.renewed");
 		if (lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(u)))

@@ -159,6 +159,26 @@ stale_ender(void)
 }
 
 /* Two processes make one name; the first is stopped at that point. */
+/* Many renewals at once: the session ends its ttl after the last of them, and
+ * the table is sound. */
+static void
+often_renewed(void)
+{
+	struct lh_session_info info = { .size = sizeof(info) };
+	int failed = 0;
+
+	s = session(lh, "often", 60000);
+	for (int i = 0; i < 300; i++)
+		failed += lh_session_renew(s) != 60000;
+	is(failed, 0, "300 renewals");
+	is(lh_session_info(s, &info), 0, "the session's end");
+	cmp(info.expires_ns - lh_clock_ns(lh), <=, 60010 * INT64_C(1000000),
+	    "  is the ttl from the last of them");
+	is(lh_check(lh, NULL, NULL), 0, "  and nothing is damaged");
+	is(lh_session_destroy(s), 0, "destroyed");
+	lh_session_close(s);
+}
+
 static void
 makers(const char *point)
 {
@@ -273,6 +293,7 @@ play_all(void)
 
 	lh = replay_open(table, 0);
 	keeper_killed(table);
+	often_renewed();
 	other = replay_open(table, 0);
 	renewal_late("named.renewing");
 	renewal_undone();
