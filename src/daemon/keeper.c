@@ -5,7 +5,9 @@
  * Such a session has a second sign of life, a socket, which the processes that
  * its process started have inherited.  The kernel's lists say which these are
  * (offline/sign_holder.c); each process of the machine is looked at.  This is a
- * hint for people: what cannot be seen from here is not named.
+ * hint for people: what cannot be seen from here is not named.  The look is
+ * repeated if it finds nobody, because a process that begins or ends, or a
+ * repair, may hide the keeper from it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +16,8 @@
 #include "offline/sign_holder.h"
 #include "proc/attachment.h"
 
-#define LIMIT_MS 10000		/* of the look */
+#define LIMIT_MS 10000		/* of a look */
+#define LOOKS 3
 
 static void
 read_name(pid_t pid, char name[KEEPER_NAME_MAX])
@@ -32,20 +35,30 @@ read_name(pid_t pid, char name[KEEPER_NAME_MAX])
 	(void)fclose(f);
 }
 
-pid_t
-keeper_find(struct lh *lh, uint64_t id, char name[KEEPER_NAME_MAX])
+static pid_t
+look(struct lh *lh, uint32_t idx)
 {
-	uint32_t idx = sid_idx(lhi_view_session_of(&lh->v, id));
-	struct lhi_sign_holders *signs;
+	struct lhi_sign_holders *signs = lhi_sign_holders_scan(&lh->v,
+	    LIMIT_MS);
 	pid_t pid = 0;
 
-	if (idx >= lh->v.geo.max_sessions)
-		return 0;
-	signs = lhi_sign_holders_scan(&lh->v, LIMIT_MS);
 	if (signs != NULL &&
 	    lhi_sign_holders_find(signs, idx, &pid) != SIGN_HELD)
 		pid = 0;
 	free(signs);
+	return pid;
+}
+
+pid_t
+keeper_find(struct lh *lh, uint64_t id, char name[KEEPER_NAME_MAX])
+{
+	uint32_t idx = sid_idx(lhi_view_session_of(&lh->v, id));
+	pid_t pid = 0;
+
+	if (idx >= lh->v.geo.max_sessions)
+		return 0;
+	for (int i = 0; i < LOOKS && pid == 0; i++)
+		pid = look(lh, idx);
 	if (pid != 0)
 		read_name(pid, name);
 	return pid;
