@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include "behaviour/session.h"
+#include "proc/attachment.h"
 #include "replay.h"
 #include "support/child.h"
 
