@@ -438,7 +438,9 @@ int lh_break(struct lh *lh, const char *key, const uint64_t id[2],
 /*
  * Asks a holder to release the key: the one with that id and token, or, with
  * NULL and 0, every one.  The holder decides what to do.  Its live handle gets
- * LH_EVENT_ASKED at once; without one it may call lh_lease_asked().
+ * LH_EVENT_ASKED at once (within a second, if the handle was given a session
+ * that does not end with its attachment); without one it may call
+ * lh_lease_asked().
  *
  * Returns how many were asked: 0 if the key is not held; errors as lh_break().
  */

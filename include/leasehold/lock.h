@@ -23,7 +23,8 @@
  *
  * When a loss is reported: at the deadline if the lease expired; at once if an
  * operator broke it or the table was removed, because that process rings the
- * attachment's doorbell.  If it dies before, within a second (T7). A cluster
+ * attachment's doorbell.  If it dies before, or the handle was given a session
+ * that does not end with its attachment, within a second (T7). A cluster
  * key's loss is reported when this host's session with the cluster has ended,
  * by this host's clock, even if no shim is left to say so; lh_lock_valid() is
  * false from that moment.
