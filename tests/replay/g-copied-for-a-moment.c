@@ -66,7 +66,8 @@ remove_sign(const char *table)
 
 	for (uint32_t i = 0; i < o.geo.max_sessions; i++) {
 		snprintf(file, sizeof(file), "/dev/shm/leasehold.%u/%016" PRIx64
-		    "-%u.sign", (unsigned)geteuid(), o.h->uuid[0], i);
+		    "-%u.sign", (unsigned)geteuid(), sh64_load(&o.h->uuid[0]),
+		    i);
 		removed += unlink(file) == 0;
 	}
 	is(removed, 1, "its file is removed by hand");
