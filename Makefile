@@ -96,7 +96,7 @@ LIB_SRC	:= $(wildcard $(addprefix src/,$(addsuffix /*.c,base prim fence \
 JOINING	:= $(if $(filter asan tsan hooks coverage,$(F)),$(COMPILED))
 TESTED_asan := unit behaviour shim
 TESTED_hooks := replay
-TESTED_coverage := unit behaviour shim
+TESTED_coverage := unit behaviour shim replay
 # (hooks.c is what a replay has in its place)
 APART	:= $(OPTIMISED:%=%.c) src/prim/hooks.c
 join_lib := $(filter-out $(APART),$(LIB_SRC))
@@ -830,13 +830,17 @@ bench: $(if $(TSV),,deps-bench)
 	$(sub) $(BENCH) $(if $(TSV),>&2)
 	@$(BENCH) $(if $(QUICK),--quick) $(if $(TSV),--tsv)
 
-# Lines and branches that the tests of callers, the command and the daemons run.
+# Lines and branches that tests run: those of callers, the command, the daemons and
+# real clusters, and the replays.
 .PHONY: coverage
 coverage:
 	@tools/deps coverage
-	$(sub) F=coverage tests shim-tests tool lib reaperd shim
+	$(sub) F=coverage tests shim-tests replays fences tool lib reaperd shim \
+	    preload man daemon-tests cluster-tests stepped fuzzers \
+	    build/coverage/tests/env/env-ops
 	@tests/coverage build/coverage $(patsubst build/release/%,\
-	    build/coverage/%,$(TESTS) $(SHIM_TESTS))
+	    build/coverage/%,$(TESTS) $(SHIM_TESTS) $(REPLAYS) $(FENCES) \
+	    $(DAEMON_TESTS))
 
 # The pictures of doc/performance.md, on a machine that is quiet for 6 minutes.
 # QUICK=1: fewer points, for a test (check-curves), into build/curves.

@@ -45,6 +45,12 @@ lacking "${tls}cert_file = $dir/bad.pem\nkey_file = $dir/bad.pem\n" \
     "$dir/bad.pem"
 
 e='endpoints = http://127.0.0.1:2379'
+accepted "$e\nhost = left\nstate_file = $dir/s\npidfile = $dir/p\n"
+accepted "$e\nmetrics = $dir/m\nmetrics_mode = 640\n"
+refused 'host =\n' 1 "the value is empty"
+refused 'state_file = here\n' 1 "is not an absolute path"
+refused 'pidfile = here\n' 1 "is not an absolute path"
+refused 'metrics_mode = 999\n' 1 "is not a mode"
 refused 'endpoint = x\n' 1 "there is no key 'endpoint'; the keys are system, table"
 refused 'ttl = 5q\n' 1 "is no unit of time"
 refused 'ttl = 10ms\n' 1 "'10ms' is not between 1000ms and 600s"
