@@ -103,7 +103,6 @@ show_clock(uint32_t clock)
 	return clock < sizeof(names) / sizeof(names[0]) ? names[clock] : "?";
 }
 
-/* Names the scope within which a table's tokens rise. */
 uint64_t
 show_token(const struct lh_key_info *info)
 {
@@ -111,6 +110,7 @@ show_token(const struct lh_key_info *info)
 	    info->holders[0].token : info->token;
 }
 
+/* Names the scope within which a table's tokens rise. */
 const char *
 show_tokens(uint32_t global)
 {

@@ -69,7 +69,8 @@ struct lh_dump_key {
 	uint32_t slot;		/* where it is */
 	uint32_t reserved;
 	uint64_t word;		/* its lock word: doc/format.md */
-	/* holders past their deadline and the dead are in it as well */
+	/* holders past their deadline and the dead are in it as well; rank,
+	 * moved, delayed_ns and what is known of other hosts are 0 */
 	const struct lh_key_info *info;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Describes the holders and waiters (parties) of a key, for reports.
- * snapshot.c uses it. */
+ * snapshot.c and dump_api.c use it. */
 #ifndef LHI_DESCRIBE_CLAIM_H
 #define LHI_DESCRIBE_CLAIM_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Takes a snapshot of a key, with its holders and waiters, as it was at one
- * moment.  lh_status(), lh_explain() and the daemons call it.
+ * moment.  lh_status(), lh_list() and lh_explain() call it.
  *
  * The key's word, readers and queue are read twice, and again until both
  * readings agree.  If the key is too busy for that, the last attempt is used,

@@ -19,7 +19,7 @@ struct lhi_snapshot {
 	uint64_t sum;		/* sum over the claims that were read, with use
 				 * and state */
 	char key[SHM_KEY_MAX + 1];
-	char elsewhere[300];	/* a cluster key: op/cluster_acquire.h */
+	char elsewhere[300];	/* a cluster key: op/cluster_holders.c */
 	struct lh_key_info info;
 };
 

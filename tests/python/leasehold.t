@@ -19,6 +19,8 @@ import unittest.mock
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../bindings/python"))
 sys.dont_write_bytecode = True
+os.environ.setdefault("LEASEHOLD_LIBRARY", os.path.join(
+    HERE, "../../build/release/libleasehold.so"))
 
 import leasehold
 import tap
@@ -651,13 +653,13 @@ class Layout(unittest.TestCase):
                  "lh_event": leasehold.Event}
         c = ["#include <stddef.h>", "#include <leasehold.h>"]
         for name, cls in pairs.items():
-            c.append('_Static_assert(sizeof(struct %s) == %d, "");' %
-                     (name, ctypes.sizeof(cls)))
+            c.append('_Static_assert(sizeof(struct %s) == %d, "%s");' %
+                     (name, ctypes.sizeof(cls), name))
             for field, kind in cls._fields_:
                 c.append('_Static_assert(offsetof(struct %s, %s) == %d && '
-                         'sizeof(((struct %s *)0)->%s) == %d, "");' %
+                         'sizeof(((struct %s *)0)->%s) == %d, "%s.%s");' %
                          (name, field, getattr(cls, field).offset, name, field,
-                          ctypes.sizeof(kind)))
+                          ctypes.sizeof(kind), name, field))
         include = os.path.join(HERE, "../../include")
         made = subprocess.run(["gcc", "-std=c11", "-I", include, "-xc",
                                "-fsyntax-only", "-"], input="\n".join(c),

@@ -15,6 +15,8 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../bindings/python"))
 sys.dont_write_bytecode = True
+os.environ.setdefault("LEASEHOLD_LIBRARY", os.path.join(
+    HERE, "../../build/release/libleasehold.so"))
 
 import leasehold
 import tap
