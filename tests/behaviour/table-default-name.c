@@ -65,7 +65,9 @@ main(void)
 		is_str(lh_table_name(lh), "default", "the last resort");
 		is(lh_close(lh), 0, "closed");
 	} else {
-		is(r, -ENOENT, "no environment: \"default\" is not there");
+		/* (somebody's may be there, of another version) */
+		ok(r == -ENOENT || r == -EPROTO,
+		    "no environment: \"default\" is not there: %d", r);
 		ok(strstr(lh_error_detail(), "default") != NULL,
 		    "as the detail says");
 	}
