@@ -836,7 +836,7 @@ bench: $(if $(TSV),,deps-bench)
 coverage:
 	@tools/deps coverage
 	$(sub) F=coverage tests shim-tests replays fences tool lib reaperd shim \
-	    preload man daemon-tests cluster-tests stepped fuzzers \
+	    preload man daemon-tests cluster-tests stepped \
 	    build/coverage/tests/env/env-ops
 	@tests/coverage build/coverage $(patsubst build/release/%,\
 	    build/coverage/%,$(TESTS) $(SHIM_TESTS) $(REPLAYS) $(FENCES) \
