@@ -24,7 +24,8 @@ raised() {
 	sed -i "s/^\(#define $2[[:space:]]*\)[0-9]*u/\1$((number + 1))u/" "$file"
 	is "$(grep -c "^#define $2[[:space:]]*$((number + 1))u" "$file")" 1 \
 	    "$2 is one higher in the other build"
-	loud env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s -C "$later" \
+	loud env -u BUILT -u MAKEFLAGS -u MAKELEVEL -u MFLAGS \
+	    make -s -C "$later" \
 	    -j"$(nproc)" tool lib shim || bail "the other build fails"
 }
 new=$later/build/release/leasehold
