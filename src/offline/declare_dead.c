@@ -335,7 +335,7 @@ judge(const struct lhi_exclusive_use *a, struct lhi_seen *seen,
 
 	judge_records(a, seen, users, *signs, t);
 	/* ends: at the latest at until_ns, after the look that goes on then */
-	while (are_signs_lost(t, *signs) && !lhi_mutant_on(looks_once) &&
+	while (are_signs_lost(t, *signs) && !lhi_mutant_on(signs_looked_once) &&
 	    lhi_clock_ns(CLOCK_MONOTONIC) < until_ns) {
 		lhi_point("declare.again");
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment, NULL);

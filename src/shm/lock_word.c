@@ -183,6 +183,8 @@ lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 		    lhi_slot_idx(v, s), w);
 	l = sh64_load(&c->rnext);
 	lhi_point("lock.link_loaded");
+	if (link_marked(l) && lhi_mutant_on(marked_head_stays))
+		return 0;
 	if (!link_marked(l)) {
 		ended = lhi_lock_judge(v, ci, now_ns, how, &cause);
 		if (ended <= 0)
