@@ -14,7 +14,11 @@
  */
 #include <errno.h>
 #include <sys/file.h>
+#include <time.h>
 #include "preload.h"
+
+#define LATE_KEY_NS 50000	/* doubled each time: 13 ms in all */
+#define LATE_KEY_TRIES 8
 
 /* The key that this thread holds while it waits in the kernel.  A handler may
  * leave that by siglongjmp(): then the thread's next lock releases it. */
@@ -75,7 +79,25 @@ try_without_key(const struct lock_request *r, struct lh *lh)
 	    lock_request_kernel(r, false);
 }
 
-/* Waits in the kernel, and takes the key afterwards if it is free. */
+/* Takes the key after the lock.  The holder before has unlocked, and releases
+ * its key just then: it may be preempted in between. */
+static int
+take_key_late(const struct lock_request *r, struct lh *lh,
+    struct lh_lease *lease)
+{
+	struct timespec pause = { 0, LATE_KEY_NS };
+	int e = key_wait_try(r, lh, lease), saved = errno;
+
+	for (int i = 0; i < LATE_KEY_TRIES && e == -EAGAIN; i++) {
+		(void)nanosleep(&pause, NULL);
+		pause.tv_nsec *= 2;
+		e = key_wait_try(r, lh, lease);
+	}
+	errno = saved;
+	return e;
+}
+
+/* Waits in the kernel, and takes the key afterwards if it becomes free. */
 static int
 wait_in_kernel(const struct lock_request *r)
 {
@@ -83,7 +105,7 @@ wait_in_kernel(const struct lock_request *r)
 	struct lh *lh = key_table();
 	struct lh_lease lease;
 
-	if (result == 0 && lh != NULL && key_wait_try(r, lh, &lease) == 0 &&
+	if (result == 0 && lh != NULL && take_key_late(r, lh, &lease) == 0 &&
 	    !held_locks_add(r, lh, &lease))
 		release_key(lh, &lease);
 	return result;
