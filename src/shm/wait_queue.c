@@ -46,7 +46,8 @@
  *					stopped one: made suspect
  *	remove, marked not unlinked	the next walker unlinks it
  *	waking, anywhere		the first waiter checks again by itself
- *					within 20 ms
+ *					within 20 ms; if it is dead or stopped,
+ *					the deputy does, within 60 ms (T3)
  *
  * Not guaranteed: that a walk sees a waiter that is being inserted.
  */
@@ -215,8 +216,8 @@ lhi_queue_insert(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	return lhi_damaged_restless(v, "the place of a waiter", ci);
 }
 
-/* Wakes the waiter whose link leads to none: since the last one has left, it is
- * the deputy, and sleeps for too long (op/wait_watch.c). */
+/* Wakes the waiter whose link leads to none.  It is the deputy now, but chose
+ * its sleep for its old place (op/wait_watch.c). */
 static void
 wake_deputy(struct lhi_view *v, shm_u64 *link)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarantee G6, timing T3, crash rows Q6 and Q7: of many waiters only the first
- * and the last look often by themselves.  The four at the front are killed, and
- * nobody asks for them.
+ * Timing T3 of guarantee G6, crash rows Q6 and Q7: of many waiters only the
+ * first and the last look often by themselves.  The four at the front are
+ * killed, and nobody asks for them.
  *
  * Others have come and given up, so that the key's tickets promise a long
- * queue, in which far waiters sleep for seconds.
+ * queue: else the sleep that these allow would be the shortest.
  *
  * 1. The key is released.  The fifth and last waiter, the deputy, gets it.
  * 2. The same; but first six waiters behind it have given up, the last one
- *    first.  It had chosen a long sleep, and is the deputy now.
+ *    first.  The fifth had chosen to sleep for 2,560 ms (40 ms x 2^6), and is
+ *    the deputy now.  (One behind it would cost 80 ms, too little to see.)
  * 3. The key stays held.  The deputy removes the dead, and wakes the fifth
  *    waiter, which is the first now and sleeps as far back.
  *
