@@ -65,7 +65,7 @@ is "$status" 75 "outside, the holder is seen"
 like "$err" "holder (pid $living)" "  and named"
 kill -KILL $living
 wait $living 2>/dev/null
-run lh fsck --repair --force
+run_alone lh fsck --repair --force
 is "$status" 0 "  that is killed: repaired"
 
 table lost
@@ -90,6 +90,6 @@ is "$status" 75 "in a network of its own alone"
 like "$err" "sleep (pid $child)" "  the process is found"
 kill -KILL "$child"
 until_true 5000 gone "$child"
-run lh fsck --repair --force
+run_alone lh fsck --repair --force
 is "$status" 0 "outside, it is declared dead"
 finish

@@ -71,7 +71,7 @@ for how in flock shared below read turns; do
 	is "$status" 75 "  and has its key"
 	kill -KILL $living
 	wait $living 2>/dev/null
-	run lh fsck --repair --force
+	run_alone lh fsck --repair --force
 	is "$status" 0 "  that is killed: repaired"
 	kill $locker
 	wait $locker 2>/dev/null
@@ -94,6 +94,6 @@ run timeout $((30 * slow)) "$LEASEHOLD" fsck --repair --force
 is "$((status == 124))" 0 "sessions seem to begin in 1024 locked records: it ends"
 kill $locker
 wait $locker 2>/dev/null
-run lh fsck --repair --force
+run_alone lh fsck --repair --force
 is "$status" 0 "  the locker is killed: repaired"
 finish

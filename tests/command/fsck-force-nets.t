@@ -39,7 +39,7 @@ time.sleep(100)' "$dir/ready" &
 stranger=$!
 until_true 60000 test -s "$dir/ready"
 is "$(cat "$dir/ready")" 1100 "there are 1,100 network namespaces"
-run lh fsck --repair --force
+run_alone lh fsck --repair --force
 is "$status" 0 "the job has ended: repaired"
 run lh run -n k true
 is "$status" 0 "its key is free"

@@ -59,7 +59,7 @@ is_kept() {
 is_freed() {
 	kill -KILL "$child"
 	until_true 5000 gone "$child"
-	run lh fsck --repair --force
+	run_alone lh fsck --repair --force
 	is "$status" 0 "  that is killed: repaired"
 	run lh run -n k true
 	is "$status" 0 "  its key is free"
@@ -242,7 +242,7 @@ stranger=$!
 mind $stranger
 until_true 10000 test -S "$place/$id-0.sign"
 is "$?" 0 "a stranger has a socket of the sign's name in leasehold.00"
-run lh fsck --repair --force
+run_alone lh fsck --repair --force
 is "$status" 0 "  the job is dead: repaired"
 kill $stranger
 wait $stranger 2>/dev/null
@@ -284,7 +284,7 @@ kill -KILL "$child"
 until_true 5000 gone "$child"
 forge 4242424242 0 1
 like "$(cat /proc/net/unix)" "4242424242 /$id-0.sign~" "  which are there"
-run lh fsck --repair --force
+run_alone lh fsck --repair --force
 is "$status" 0 "  the job is dead: repaired"
 run lh run -n k true
 is "$status" 0 "  its key is free"

@@ -38,12 +38,12 @@ end_stranger() {
 table locked
 run lh run k true
 lock_in_flight
-run lh fsck --repair --force --dry-run
+run_alone lh fsck --repair --force --dry-run
 is "$status" 0 "bytes are locked by what is not seen: root repairs by force"
 if strange unmapped "$dir/program"; then
 	child=$(sed -n 's/^unmapped //p' "$dir/strange")
 	is "$(cat "/proc/$child/maps")" "" "a process has unmapped all its memory"
-	run lh fsck --repair --force --dry-run
+	run_alone lh fsck --repair --force --dry-run
 	is "$status" 0 "  it maps nothing: $err"
 	end_stranger
 else
@@ -52,7 +52,7 @@ fi
 strange churn 12
 is "$?" 0 "12 processes whose threads end at once"
 for i in 1 2 3 4 5 6; do
-	run lh fsck --repair --force --dry-run
+	run_alone lh fsck --repair --force --dry-run
 	is "$status" 0 "  they map nothing: look $i: $err"
 done
 end_stranger
@@ -73,7 +73,7 @@ rm "/dev/shm/leasehold.0/${id##*.}"-*.sign
 strange flip 1000
 is "$?" 0 "1000 descriptors are a socket and a pipe by turns"
 for i in 1 2 3 4 5 6; do
-	run lh fsck --repair --force --dry-run
+	run_alone lh fsck --repair --force --dry-run
 	is "$status" 0 "  none of them is root's: look $i: $err"
 done
 end_stranger

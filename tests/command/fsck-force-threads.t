@@ -39,7 +39,7 @@ run lh run -n k true
 is "$status" 75 "  and has its key"
 kill -KILL $living
 wait $living 2>/dev/null
-run lh fsck --repair --force
+run_alone lh fsck --repair --force
 is "$status" 0 "  that is killed: repaired"
 
 # a job with the sign of life of a run that was killed, whose file is gone
@@ -63,7 +63,7 @@ for how in ended own high; do
 	is "$status" 75 "  its key is held"
 	kill -KILL "$job"
 	until_true 5000 gone "$job"
-	run lh fsck --repair --force
+	run_alone lh fsck --repair --force
 	is "$status" 0 "  that is killed: repaired: $err"
 	run lh run -n k true
 	is "$status" 0 "  and the key is free"

@@ -54,12 +54,12 @@ run lh rm
 is "$status" 75 "  a removal, too"
 run lh fsck --force
 is "$status" 64 "--force alone is a mistake"
-run lh fsck --repair --force --dry-run
+run_alone lh fsck --repair --force --dry-run
 is "$status" 0 "a dry run with force"
 like "$out" "would be done: the session of bash[$killed]" "  says what"
 run lh run -n k true
 is "$status" 75 "  and changes nothing"
-run lh fsck --repair --force
+run_alone lh fsck --repair --force
 is "$status" 0 "with force"
 like "$out" "done: the session of bash[$killed] is declared dead" \
     "  it is declared dead"
@@ -76,7 +76,7 @@ living=$!
 until_true 10000 lh status k
 kill -KILL "$(lh status --json k | jq '.holders[0].pid')"
 wait "$living" 2>/dev/null
-run lh fsck --repair --force
+run_alone lh fsck --repair --force
 is "$status" 0 "the run and its job are gone: with force"
 is "${out/declared dead/}" "$out" "  nobody has to declare it dead"
 run lh run -n k true
@@ -91,7 +91,7 @@ undead k
 rm "$sign"
 kill -KILL "$heir"
 until_true 5000 gone "$heir"
-run lh fsck --repair --force
+run_alone lh fsck --repair --force
 is "$status" 75 "beside a session that lives: no repair"
 like "$err" "sleep[$living]" "  because of that one"
 like "$out" "session of bash[$killed] is declared dead" \
@@ -125,7 +125,7 @@ is "${err/removed or repaired/}" "$err" "  and no removal"
 run lh fsck --repair
 is "$status" 75 "a member has locked every byte: no repair"
 like "$err" "(pid $locker)" "  which names it"
-run lh fsck --repair --force
+run_alone lh fsck --repair --force
 is "$status" 0 "with force: $err"
 like "$out" "(pid $locker)" "  which names it"
 run lh rm --force
@@ -162,7 +162,7 @@ run lh run -n k true
 is "$status" 75 "  which holds its key still"
 kill -KILL $living
 wait $living 2>/dev/null
-run lh fsck --repair --force
+run_alone lh fsck --repair --force
 is "$status" 0 "  that is killed: repaired"
 
 table nameless
@@ -184,7 +184,7 @@ poke "$killed" pid=1 "start=$(awk '{print $22}' /proc/1/stat)"
 rm "$sign"
 kill -KILL "$heir"
 until_true 5000 gone "$heir"
-run lh fsck --repair --force
+run_alone lh fsck --repair --force
 is "$status" 0 "a dead session's record names process 1: $err"
 run lh run -n k true
 is "$status" 0 "  its key is free"
@@ -243,7 +243,7 @@ hide flying
 run lh fsck --repair
 is "$status" 75 "a descriptor in flight has every lock: no repair"
 like "$err" "cannot be found" "  which says that nobody is seen"
-run lh fsck --repair --force
+run_alone lh fsck --repair --force
 is "$status" 0 "by force: $err"
 like "$out" "cannot be found" "  it says so, too"
 kill "$locker"

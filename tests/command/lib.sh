@@ -306,6 +306,20 @@ run() {
 	err=$(<"$dir/err")
 }
 
+# run_alone COMMAND...: again while the table is in use by a process that
+# cannot be found, 50 times at most.  Another repair copies each descriptor of this
+# machine for a moment, also one of a process that was just killed.
+run_alone() {
+	local i
+
+	for ((i = 0; i < 50; i++)); do
+		run "$@"
+		[ "$status" = 75 ] || return 0
+		[[ $err == *'a process that cannot be found'* ]] || return 0
+		nap 100
+	done
+}
+
 # own_places: in a mount namespace of its own (unshare -m), an /etc with users and
 # groups alone, and an empty /dev/shm
 own_places() {
